@@ -9,7 +9,7 @@ import timing
 
 import numpy as np
 
-from kcde.estimators._kcef.score_matching import held_out_score, score_system
+from kcde.estimators._kcef.score_matching import held_out_scores, score_system
 from kcde.estimators._kcef.selection import SCORE_GRIDS
 from kcde.kernels import GaussianKernel
 from kcde.selection import kfold
@@ -24,7 +24,7 @@ for n in (500, 1000, 2000):
         system = score_system(GaussianKernel(1.0)(X, X), derivatives, -Y / 4)
         folds = kfold(n, 5, rng)
         one = timing.fastest(lambda G=system.G: np.linalg.eigh(G), 3)
-        path = timing.fastest(lambda s=system, f=folds: held_out_score(s, f, SCORE_GRIDS[1]), 3)
+        path = timing.fastest(lambda s=system, f=folds: held_out_scores(s, [f], SCORE_GRIDS[1]), 3)
         beyond = {"beyond_it": f"{path / one - 1:.2f}", "whole": f"{path / one:.2f}"}
         rows.append({"n": n, "d_x": d_x, "rank": np.linalg.matrix_rank(system.G), **beyond})
 timing.write(Path(__file__).with_suffix(".csv"), rows)

@@ -17,7 +17,7 @@ QUICK = {
         "output_regularization": 0.1,
     },
     "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
-    "Defensive": {"repeats": 1},
+    "Defensive": {"repeats": 1, "tuning_rows": 20},
     "KernelCDE": {"bandwidth_x": 0.8, "bandwidth_y": 0.3},
     "LinearGaussian": {"regularization": 0.01},
     "LikelihoodKCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
@@ -54,3 +54,10 @@ def line(points=8001, furthest=1e4):
     """
     s = np.linspace(-np.arcsinh(furthest), np.arcsinh(furthest), points)
     return np.sinh(s), np.cosh(s) * (s[1] - s[0])
+
+
+def densities():
+    """Return the names of all classes that are densities."""
+    from kcde.estimators import estimator_class, estimator_names
+
+    return [name for name in estimator_names() if estimator_class(name).tags.density]

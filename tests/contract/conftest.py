@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from contracted import QUICK, densities, some_pairs
+from kcde.estimators import LSCDE, Standardised, estimator_class
 
 SLOW = {"ConditionalMAF", "ConditionalRealNVP", "DDE", "NGBoost"}
 """Seconds a fit, for compiling or boosting. NADE is compiled too, and stays among the quick."""
@@ -16,3 +20,14 @@ def pytest_collection_modifyitems(items):
         here = Path(__file__).parent in item.path.parents
         if here and hasattr(item, "callspec") and SLOW & set(re.split(r"\W", item.callspec.id)):
             item.add_marker(pytest.mark.nightly)
+
+
+@pytest.fixture(scope="session", params=[*densities(), "Standardised"])
+def fitted(request):
+    """A density of each class with its x, and y: fitted once a session, to the data of `pairs`."""
+    X, Y = some_pairs(np.random.default_rng(20180416))
+    if request.param == "Standardised":
+        return Standardised(LSCDE(0.6, 0.5, 0.1)).fit(X, 0.8 * Y + 0.1), X, Y
+    cls = estimator_class(request.param)
+    X = X[:, :0] if cls.tags.unconditional else X
+    return cls(**QUICK.get(request.param, {})).fit(X, Y[:, 0]), X, Y

@@ -2,29 +2,19 @@
 
 import numpy as np
 import pytest
-import scoringrules
 from scipy.integrate import cumulative_trapezoid
-from scipy.stats import norm
+from sklearn.base import clone
 
-from contracted import QUICK, line, some_pairs
+from contracted import QUICK
 from kcde.arrays import to_numpy
-from kcde.estimators import LSCDE, SmoothedCME, Standardised, estimator_class, estimator_names
+from kcde.estimators import LSCDE, Defensive, SmoothedCME, Standardised, estimator_class
 
-CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
 LEVELS = np.array([0.001, 0.05, 0.5, 0.8, 0.999])
-# The mean of draws, of which there are 1000.
-BY_DRAWS = {"ConditionalRealNVP", "ConditionalMAF"}
 
 
-@pytest.fixture(params=[*CLASSES, "Standardised"], scope="module")
-def model(request):
-    """A fitted model with its x; of the data of `pairs`, fitted once for all tests."""
-    X, Y = some_pairs(np.random.default_rng(20180416))
-    if request.param == "Standardised":
-        return Standardised(LSCDE(0.6, 0.5, 0.1)).fit(X, 0.8 * Y + 0.1), X
-    cls = estimator_class(request.param)
-    X = X[:, :0] if cls.tags.unconditional else X
-    return cls(**QUICK.get(request.param, {})).fit(X, Y[:, 0]), X
+@pytest.fixture
+def model(fitted):
+    return fitted[:2]
 
 
 def test_cdf_is_the_integral_of_the_density(model, pairs):
@@ -40,14 +30,6 @@ def test_cdf_is_the_integral_of_the_density(model, pairs):
         s = half * (node + 1.0) + lowest
         density = np.exp(model.log_density_at(np.sinh(s)[:, None])(x[None]))
         assert value == pytest.approx(half * (density @ (weight * np.cosh(s)))[0], abs=1e-8)
-
-
-def test_density_is_the_slope_of_the_cdf(model):
-    model, X = model
-    y, step = np.linspace(-1.5, 1.5, 7)[:, None], 1e-4
-    x = np.repeat(X[:1], 7, axis=0)
-    slope = (model.cdf(x, y + step) - model.cdf(x, y - step)) / (2.0 * step)
-    np.testing.assert_allclose(slope, np.exp(model.log_density(x, y)), rtol=1e-5, atol=1e-7)
 
 
 def test_cdf_runs_from_zero_to_one(model):
@@ -68,12 +50,6 @@ def test_quantile_inverts_the_cdf(model, pairs):
         np.testing.assert_allclose(model.quantile(X[:6], p), column, rtol=1e-9, atol=1e-9)
     for i, p in enumerate(model.cdf(X[:6], Y)):
         assert model.quantile(X[i : i + 1], p)[0] == pytest.approx(Y[i], abs=1e-6)
-
-
-def test_interval_has_equal_tails(model):
-    model, X = model
-    found = model.interval(X[:4], 0.9)
-    np.testing.assert_allclose(found, model.quantile(X[:4], [0.05, 0.95]), rtol=1e-12)
 
 
 def test_crps_is_the_integral_of_its_definition(model, pairs):
@@ -103,45 +79,6 @@ def test_cdf_and_crps_are_those_of_their_own(model, pairs):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_crps_is_that_of_draws(model, pairs):
-    """As scoringrules has it for an ensemble; its sampling error is some hundredths of y."""
-    model, X = model
-    if not model.tags.exact_sampler:
-        pytest.skip("draws that follow the density approximately")
-    draws = to_numpy(model.sample(X[:20], 2000, np.random.default_rng(1)))[:, :, 0]
-    expected = scoringrules.crps_ensemble(pairs[1][:20, 0], draws)
-    found = model.crps(X[:20], pairs[1][:20])
-    np.testing.assert_allclose(found, expected, atol=0.05)
-    assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.01)
-
-
-def test_mean_is_that_of_the_density(model):
-    model, X = model
-    y, weights = line()
-    density = np.exp(model.log_density_at(y[:, None])(X[:4]))
-    found = model.mean(X[:4])
-    assert found.shape == (4, 1)
-    atol = 0.1 if type(model).__name__ in BY_DRAWS else 1e-6
-    np.testing.assert_allclose(found[:, 0], density @ (weights * y), atol=atol)
-
-
-def test_no_rows_are_refused(model, pairs):
-    model, X = model
-    none, y = X[:0], pairs[1][:0]
-    calls = [
-        lambda: model.log_density(none, y),
-        lambda: model.log_density_at(pairs[1][:2])(none),
-        lambda: model.cdf(none, y),
-        lambda: model.crps(none, y),
-        lambda: model.quantile(none, [0.1, 0.2]),
-        lambda: model.mean(none),
-        lambda: model.sample(none, 3, np.random.default_rng(0)),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match=r"has no rows, shape .*; give at least one"):
-            call()
-
-
 def test_rows_are_worked_in_blocks(model):
     model, X = model
     many = np.repeat(X[:2], 400, axis=0)
@@ -154,15 +91,6 @@ def test_rows_are_worked_in_blocks(model):
         np.testing.assert_allclose(function(many, ones), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("p", [0.0, 1.0, -0.1, np.nan, [0.5, np.nan], [[0.5]]])
-def test_probabilities_outside_are_refused(model, p):
-    model, X = model
-    with pytest.raises(ValueError, match="p must be a number between 0 and 1"):
-        model.quantile(X[:2], p)
-    with pytest.raises(ValueError, match="level must be"):
-        model.interval(X[:2], p)
-
-
 def test_without_x_none_is_one_row(pairs):
     model = estimator_class("KEF")(0.9, 0.01).fit(None, pairs[1])
     assert model.quantile(None, 0.5).shape == (1,)
@@ -170,43 +98,6 @@ def test_without_x_none_is_one_row(pairs):
     assert model.mean(None).shape == (1, 1)
     assert model.cdf(None, pairs[1]).shape == (30,)
     assert model.crps(None, pairs[1]).shape == (30,)
-
-
-@pytest.mark.parametrize("name", ["LSCDE", "KCEF", "GaussianProcess"])
-def test_several_y_have_none_and_the_error_says_what_to_do(name, pairs):
-    X, Y = pairs
-    model = estimator_class(name)(**QUICK[name]).fit(X, np.hstack([Y, X[:, :1]]))
-    assert model.mean(X[:2]).shape == (2, 2)
-    calls = (
-        lambda: model.quantile(X, 0.5),
-        lambda: model.cdf(X, model.mean(X)),
-        lambda: model.crps(X, model.mean(X)),
-    )
-    for call in calls:
-        with pytest.raises(ValueError, match="fitted to 2: draw with sample"):
-            call()
-
-
-def test_signed_weights_have_no_distribution_function(pairs):
-    X, Y = pairs
-    model = LSCDE(0.6, 0.5, 0.1, weights="signed").fit(X, Y)
-    assert np.isfinite(model.mean(X)).all()
-    with pytest.raises(ValueError, match='negative in places; fit with weights="clipped"'):
-        model.interval(X, 0.9)
-
-
-def test_a_floor_is_left_out(pairs):
-    X, Y = pairs
-    plain, floored = (LSCDE(0.6, 0.5, 0.1, density_floor=f).fit(X, Y) for f in (None, 1e-3))
-    np.testing.assert_array_equal(plain.quantile(X, 0.9), floored.quantile(X, 0.9))
-
-
-def test_a_normal_density_has_the_quantiles_of_scipy(pairs):
-    X, Y = pairs
-    model = estimator_class("GaussianProcess")(1.0, 0.8, 0.4).fit(X, Y)
-    mean, std = model.mean(X)[:, 0], np.sqrt(model.variance(X)[:, 0])
-    np.testing.assert_allclose(model.quantile(X, 0.975), norm.ppf(0.975, mean, std), rtol=1e-12)
-    np.testing.assert_allclose(model.cdf(X, Y), norm.cdf(Y[:, 0], mean, std), rtol=1e-12)
 
 
 def test_quantiles_of_separate_modes_far_from_the_origin():
@@ -243,3 +134,37 @@ def test_standardised_quantiles_are_in_original_units(pairs):
     np.testing.assert_allclose(moved.cdf(3.0 * X - 7.0, 100.0 * Y + 50.0), plain.cdf(X, Y), 1e-7)
     scores = moved.crps(3.0 * X - 7.0, 100.0 * Y + 50.0)
     np.testing.assert_allclose(scores, 100.0 * plain.crps(X, Y), rtol=1e-7)
+
+
+def test_no_rows_and_wrong_probabilities_are_refused(model):
+    model, X = model
+    none, y = X[:0], np.zeros((0, 1))
+    calls = [
+        lambda: model.log_density(none, y),
+        lambda: model.log_density_at(np.zeros((2, 1)))(none),
+        lambda: model.cdf(none, y),
+        lambda: model.quantile(none, [0.1, 0.2]),
+        lambda: model.sample(none, 3, np.random.default_rng(0)),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="has no rows"):
+            call()
+    for p in (0.0, 1.0, np.nan, [0.5, np.nan], [[0.5]]):
+        with pytest.raises(ValueError, match="p must"):
+            model.quantile(X[:2], p)
+        with pytest.raises(ValueError, match="level must"):
+            model.interval(X[:2], p)
+
+
+@pytest.mark.parametrize(
+    "inner", [LSCDE(0.6, 0.5, 0.1), LSCDE(0.6, 0.5, 0.1, weights="signed")], ids=["two y", "signed"]
+)
+def test_without_a_distribution_function_there_is_an_error(pairs, inner):
+    X, Y = pairs
+    Y = Y if inner.weights == "signed" else np.hstack([Y, X[:, :1]])
+    for model in (clone(inner), Defensive(inner)):
+        model.fit(X, Y)
+        assert np.isfinite(model.mean(X)).all()
+        for call in (model.quantile, model.interval):
+            with pytest.raises(ValueError, match=r"draw|sample"):
+                call(X, 0.5)

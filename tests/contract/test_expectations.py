@@ -6,7 +6,6 @@ A new file in `estimators/` whose tags say so takes part by itself.
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import estimator_class, estimator_names
@@ -30,23 +29,6 @@ def moments(y):
     return array_namespace(y).concat([y**0, y, y**2], axis=1)
 
 
-def test_the_methods_of_jdl_take_part():
-    assert {"JDL", "JPDL", "CME"} <= set(CLASSES)
-
-
-def test_clone_and_parameters_follow_scikit_learn(estimator):
-    copy = clone(estimator)
-    assert copy.get_params() == estimator.get_params()
-    assert copy.set_params(regularization=0.5).get_params()["regularization"] == 0.5
-    assert not [name for name in vars(copy) if name.endswith("_")]
-
-
-def test_fit_returns_self_and_leaves_parameters_alone(estimator, pairs):
-    before = estimator.get_params()
-    assert estimator.fit(*pairs) is estimator
-    assert estimator.get_params() == before
-
-
 def test_expectations_are_sums_of_weights(estimator, pairs):
     X, Y = pairs
     estimator.fit(X, Y)
@@ -60,13 +42,6 @@ def test_expectations_are_sums_of_weights(estimator, pairs):
     below = estimator.conditional_probability(lambda y: y <= 0.0, X[:6])
     expected = weights @ (support[:, 0] <= 0.0)
     np.testing.assert_allclose(below, expected, rtol=1e-8, atol=1e-10)
-
-
-def test_expectation_is_linear_in_the_function(estimator, pairs):
-    X, Y = pairs
-    found = estimator.fit(X, Y).conditional_expectation(moments, X[:6])
-    mixed = estimator.conditional_expectation(lambda y: 2.0 + 3.0 * y - y**2, X[:6])
-    np.testing.assert_allclose(mixed, found @ [[2.0], [3.0], [-1.0]], rtol=1e-8, atol=1e-10)
 
 
 def test_paths_equal_single_fits(estimator, pairs):
@@ -83,14 +58,6 @@ def test_draws_are_from_the_support(estimator, pairs, rng):
     assert np.isin(draws, estimator.support_).all()
 
 
-def test_same_seed_same_bits(estimator, pairs):
-    X, Y = pairs
-    first, second = (clone(estimator).fit(X, Y) for _ in range(2))
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    draws = [model.sample(X[:2], 3, np.random.default_rng(5)) for model in (first, second)]
-    np.testing.assert_array_equal(*draws)
-
-
 @pytest.mark.parametrize("constrained", [False, True])
 def test_other_namespaces_give_the_same_numbers(estimator, pairs, other_xp, constrained):
     X, Y = pairs
@@ -104,15 +71,6 @@ def test_other_namespaces_give_the_same_numbers(estimator, pairs, other_xp, cons
     assert np.isfinite(draws).all()
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_values_that_are_not_finite_are_refused(estimator, pairs, value):
-    X, Y = pairs
-    broken = Y.copy()
-    broken[3] = value
-    with pytest.raises(ValueError, match=r"Y, shape \(30, 1\), has NaN or infinite"):
-        estimator.fit(X, broken)
-
-
 def test_a_density_is_refused_with_the_class_that_has_one(estimator, pairs):
     for name in ("log_density", "log_density_at", "density_at", "score", "cdf", "quantile"):
         assert not hasattr(estimator, name)
@@ -120,32 +78,3 @@ def test_a_density_is_refused_with_the_class_that_has_one(estimator, pairs):
         estimator.fit(*pairs).interval(pairs[0], 0.9)
     with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
         _ = estimator.nonsense
-
-
-def test_mean_is_the_first_moment(estimator, pairs):
-    X, Y = pairs
-    found = estimator.fit(X, Y).mean(X)
-    np.testing.assert_array_equal(found, estimator.conditional_expectation(lambda y: y, X))
-    np.testing.assert_allclose(found, estimator.conditional_moments(X)[0], rtol=1e-10)
-
-
-def test_wrong_shapes_are_named(estimator, pairs):
-    X, Y = pairs
-    with pytest.raises(
-        ValueError, match=r"Y must have shape \(n,\) or \(n, d\); got shape \(1, 30"
-    ):
-        estimator.fit(X, Y[None])
-    with pytest.raises(ValueError, match="X has 30 rows and Y has 29"):
-        estimator.fit(X, Y[1:])
-    with pytest.raises(ValueError, match="at least 2 rows; got 1"):
-        estimator.fit(X[:1], Y[:1])
-    with pytest.raises(ValueError, match="X must have 2 columns"):
-        estimator.fit(X, Y).weights(np.ones((30, 5)))
-
-
-def test_using_it_before_fitting_is_refused(estimator, pairs):
-    for call in (estimator.weights, estimator.features, estimator.conditional_moments):
-        with pytest.raises(NotFittedError, match="call fit first"):
-            call(pairs[0])
-    with pytest.raises(NotFittedError, match="call fit first"):
-        estimator.conditional_expectation(moments, pairs[0])

@@ -13,7 +13,6 @@ import pytest
 from contracted import QUICK
 from kcde.arrays import to_numpy
 from kcde.estimators import KCEF, Standardised, estimator_class, estimator_names
-from kcde.joint import JointDensity
 from kcde.panels import QuadratureWarning
 
 ROWS = 60
@@ -38,6 +37,7 @@ INTEGRATED = {"ties", "binary", "outlier", "duplicates", "two rows", "integers"}
 # Components where neither training y nor quantiles lead the rule of the test.
 ELSEWHERE = {("CDO", "outlier"), ("NADE", "integers"), ("NADE", "two rows")}
 REFUSED = ("unit scale", "rescale", "more rows", "training rows", "coincide", "raise the")
+REFUSED += ("leave out", "min_neighbours")
 
 
 def smooth(n=ROWS, columns=2):
@@ -162,7 +162,7 @@ def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
     X, Y = smooth()
     given = None if estimator_class(name).tags.unconditional else X
     for moved in (Y + 1e8, 1e3 * Y):
-        with pytest.raises(ValueError, match=r"base_std = 2 from 0.*with Standardised"):
+        with pytest.raises(ValueError, match="Standardised"):
             make(name).fit(given, moved)
     plain, far = (Standardised(make(name)).fit(given, y) for y in (Y, Y + 1e8))
     # Rounding moves y by 1e-8.
@@ -170,35 +170,6 @@ def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
         far.log_density(given, Y + 1e8), plain.log_density(given, Y), atol=1e-5
     )
     assert np.isfinite(make(name).fit(given, Y + 20.0).log_density(given, Y + 20.0)).all()
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_complex_numbers_are_refused(name):
-    X, Y = smooth()
-    X = X[:, :0] if estimator_class(name).tags.unconditional else X
-    with pytest.raises(ValueError, match="Y must be numbers; got an array of complex"):
-        make(name).fit(X, Y + 0j)
-    if X.shape[1]:
-        with pytest.raises(ValueError, match="X must be numbers; got an array of complex"):
-            make(name).fit(X + 0j, Y)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        make("KCEF"),
-        make("KEF"),
-        make("LSCDE"),
-        JointDensity(make("KCEF")),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_a_constant_column_among_several_y_is_named(model):
-    X, Y = smooth()
-    Y = np.hstack([Y, np.full_like(Y, 0.1), X])
-    given = None if model.tags.unconditional else X
-    with pytest.raises(ValueError, match=r"Y is constant in column\(s\) \[1\].*leave the column"):
-        model.fit(given, Y)
 
 
 @pytest.mark.parametrize("regularization", [1e-2, 1e-4, 1e-6])
@@ -211,15 +182,3 @@ def test_a_sharp_density_is_resolved_or_told_of(kind, bandwidth, regularization)
     model = KCEF(1.0, bandwidth, regularization).fit(X, Y)
     told = check(model, X[:8], Y[:8])
     assert told or np.abs(integrals(model, X[:8], Y) - 1.0).max() < 1e-3
-
-
-@pytest.mark.parametrize("name", ["KCEF", "LSCDE", "CDO"])
-@pytest.mark.parametrize("factor", [1e-6, 1e6])
-def test_standardised_units_do_not_matter(name, factor):
-    X, Y = smooth()
-    model = Standardised(make(name)).fit(X, Y)
-    other = Standardised(make(name)).fit(X, factor * Y)
-    np.testing.assert_allclose(
-        other.log_density(X, factor * Y) + np.log(factor), model.log_density(X, Y), atol=1e-6
-    )
-    np.testing.assert_allclose(other.mean(X) / factor, model.mean(X), atol=1e-6)

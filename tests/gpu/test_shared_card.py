@@ -17,7 +17,7 @@ _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin")
 _PROGRAM = """
 import cupy, jax, numpy as np
 from kcde.arrays import asarray, to_numpy
-from kcde.estimators._shared.jax_settings import configure
+from kcde.estimators._shared.batch_fit import configure
 
 configure()
 values = np.random.default_rng(0).standard_normal((2000, 2000))

@@ -18,11 +18,9 @@ from kcde.estimators._shared.rows import (
     grouping,
 )
 from kcde.estimators._shared.threads import thread_limit
-from kcde.normalisers import GaussianProposal
 from kcde.panels import (
     Panels,
     Pieces,
-    Support,
     cover,
     is_wide,
     numbered,
@@ -133,10 +131,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         given, outputs = X, Y
         X, Y = check_pairs(X, Y, self.largest_value, copy=True)
         if self.tags.unconditional and X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__} is unconditional: X must be None or have no columns; "
-                f"got shape {tuple(X.shape)}"
-            )
+            raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
         check_not_constant(Y)
         if grouping(self, groups):
             self._labels = group_labels(groups, Y.shape[0])
@@ -186,8 +181,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
     def score(self, X, Y) -> float:
         """Return the mean log density of the pairs, nats."""
         log_density = self.log_density(X, Y)
-        xp = array_namespace(log_density)
-        return float(xp.mean(log_density))
+        return float(array_namespace(log_density).mean(log_density))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], without renormalising.
@@ -330,20 +324,10 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
                 table = to_numpy(at(X[rows, :]))
             yield table, nodes
 
-    # What `sample`, `conditional_expectation` and `cdf` as they stand here need of a density. One
-    # that has its own of all that ask for them gives none.
-
-    def _sample_multivariate(self, X, n_samples, rng) -> np.ndarray:
-        """Draw where d_y > 1: a numpy array of shape (n, n_samples, d_y)."""
-        raise self._not_implemented("_sample_multivariate")
-
-    def _proposal(self) -> GaussianProposal:
-        """Return an importance proposal over y that is wider than the density at any x."""
-        raise self._not_implemented("_proposal")
-
-    def _support(self) -> Support:
-        """Return lower end, upper end and a panel width that resolves the density; d_y = 1."""
-        raise self._not_implemented("_support")
+    # `sample`, `conditional_expectation` and `cdf` as they stand here need of a density
+    # `_support()`: lower end, upper end and a panel width that resolves it, for d_y = 1;
+    # `_sample_multivariate(X, n_samples, rng)`: draws (n, n_samples, d_y) as numpy, for d_y > 1;
+    # `_proposal()`: an importance proposal over y that is wider than the density at any x.
 
     def _pieces(self) -> Pieces | None:
         """Return intervals that carry the density, for a wide support; None: the whole of it."""
@@ -353,6 +337,3 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         """Return panels that cover the density, as `kcde.panels.cover` does; d_y = 1."""
         support = self._support()
         return cover(support, self._pieces() if is_wide(support) else None, finer)
-
-    def _not_implemented(self, name: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} has no {name}, which is needed here")

@@ -11,13 +11,13 @@ from kcde.estimators._cdo.projection import NearestMixture
 from kcde.estimators._cdo.reference import make_reference
 from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
 from kcde.estimators._cdo.spectrum import squared_inverse_of
-from kcde.estimators._shared.rows import check_rows
-from kcde.estimators._shared.signed_mixture import (
+from kcde.estimators._shared.mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
     log_where_positive,
 )
+from kcde.estimators._shared.rows import check_rows
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of

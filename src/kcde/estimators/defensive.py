@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.estimators._shared.floored import Floored
-from kcde.estimators._shared.location_scale import Normal
+from kcde.estimators._shared.floored import Floored, Normal
 from kcde.estimators._shared.rows import grouping
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF

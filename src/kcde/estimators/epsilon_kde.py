@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
@@ -71,13 +72,10 @@ class EpsilonKDE(GaussianMixture):
         self.random_state = random_state
 
     def _fit(self, X, Y):
-        if self.radius is not None and not (np.isscalar(self.radius) and 0 < self.radius < np.inf):
-            raise ValueError(f"radius must be a positive number or None; got {self.radius!r}")
-        if not 1 <= self.min_neighbours <= Y.shape[0]:
-            raise ValueError(
-                f"min_neighbours must be between 1 and the {Y.shape[0]} training rows; "
-                f"got {self.min_neighbours}"
-            )
+        n, few = Y.shape[0], self.min_neighbours
+        checks.positive("radius", self.radius, optional=True)
+        if not 1 <= few <= n:
+            raise ValueError(f"min_neighbours must be between 1 and the {n} rows; got {few}")
         self.X_ = X
         self.radius_, self.cv_results_ = self.radius, {}
         if self.bandwidth_y is not None:
@@ -92,10 +90,7 @@ class EpsilonKDE(GaussianMixture):
         folds = self._kfold(np.arange(n), self.folds, rng)
         fewest = n - max(len(held_out) for held_out in folds)
         if fewest < self.min_neighbours:
-            raise ValueError(
-                f"cross-validation leaves {fewest} rows to fit on, fewer than min_neighbours = "
-                f"{self.min_neighbours}; give more rows, or radius and bandwidth_y"
-            )
+            raise ValueError(f"folds leave {fewest} rows, fewer than min_neighbours")
         radii = RADII if self.radius is None else np.array([self.radius])
         candidates = BANDWIDTHS if self.bandwidth_y is None else [self.bandwidth_y]
         bandwidths = [as_bandwidths(h, Y.shape[1], "bandwidth_y") for h in candidates]

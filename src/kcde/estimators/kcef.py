@@ -3,19 +3,21 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from math import log, pi
-from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._kcef import selection as rules
-from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
-from kcde.estimators._kcef.hermite import HermiteTable
-from kcde.estimators._kcef.natural_parameter import NaturalParameter
+from kcde.estimators._kcef.natural_parameter import (
+    ChebyshevInterpolant,
+    HermiteTable,
+    NaturalParameter,
+)
 from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support, widest
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.estimators.base import Tags
@@ -177,14 +179,9 @@ class KCEF(ExponentialFamily):
         self.selection_floor = selection_floor
 
     def _fit(self, X, Y):
-        if not 0 < self.base_std < np.inf:
-            raise ValueError(f"base_std must be positive and finite; got {self.base_std}")
-        if self.regularization is not None and not 0 < self.regularization < np.inf:
-            raise ValueError(
-                f"regularization must be positive and finite; got {self.regularization}"
-            )
-        if not (isinstance(self.repeats, Integral) and self.repeats >= 1):
-            raise ValueError(f"repeats must be a positive whole number; got {self.repeats!r}")
+        checks.positive("base_std", self.base_std)
+        checks.positive("regularization", self.regularization, optional=True)
+        checks.whole("repeats", self.repeats)
         if not 0 <= self.selection_floor < 1:
             raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
@@ -200,9 +197,8 @@ class KCEF(ExponentialFamily):
         typical = float(np.median(np.sum((values / self.base_std) ** 2, axis=1)))
         if -0.5 * typical < _LEAST_LOG_BASE:
             raise ValueError(
-                f"half of the training y are {np.sqrt(typical):.3g} or more times base_std = "
-                f"{self.base_std:g} from 0, where the base density N(0, base_std²) is 0 in float64 "
-                "and no density can be made of it: bring Y to unit scale, with Standardised"
+                f"half of Y is {typical**0.5:.3g} or more base_std from 0, where the base density "
+                "is 0: bring it to unit scale, with Standardised"
             )
 
     def _solve(self, X, Y):
@@ -229,21 +225,20 @@ class KCEF(ExponentialFamily):
         highest, outside = (xp.max(values, axis=1) for values in at)
         if bool(xp.any(outside > highest - _NEGLIGIBLE)):
             raise FloatingPointError(
-                f"with bandwidth_y = {float(self.bandwidth_y_[0]):.3g} the density has mass beyond "
-                f"{lower:.3g} and {upper:.3g}, far from the data: give a smaller bandwidth_y"
+                f"the density has mass beyond {lower:.3g} and {upper:.3g}, far from the "
+                "data: give a smaller bandwidth_y"
             )
 
     def _choose(self, X, Y):
         given = self._given()
-        for name, value, columns in zip(
-            given._fields, given, (X.shape[1], Y.shape[1]), strict=False
-        ):
+        for value, part, name in zip(given, (X, Y), given._fields, strict=False):
             if value is not None:
-                as_bandwidths(value, columns, name)
+                as_bandwidths(value, part.shape[1], name)
         self.cv_results_ = {}
         if not given.complete:
             rows, folds = self._rows_and_folds(Y, self.folds)
-            given, self.cv_results_ = self._selector()(X, Y, rows, folds, given, self.base_std)
+            choose, some = self._selector(Y.shape[1]), (take_rows(X, rows), take_rows(Y, rows))
+            given, self.cv_results_ = choose(*some, folds, given, self.base_std)
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
@@ -254,10 +249,7 @@ class KCEF(ExponentialFamily):
         rows = subsample(Y.shape[0], self._most_rows(Y), rng)
         if self.selection == rules.EARLY_STOPPING:
             if self._labels is not None:
-                raise ValueError(
-                    f"selection={self.selection!r} has folds of neighbouring rows, which cannot "
-                    "keep groups together; take another selection"
-                )
+                raise ValueError(f"selection={self.selection!r} cannot keep groups together")
             return rows, contiguous_folds(len(rows), folds)
         repeats = self.repeats if self.selection == "likelihood" else 1
         return rows, [held for _ in range(repeats) for held in self._kfold(rows, folds, rng)]
@@ -270,18 +262,21 @@ class KCEF(ExponentialFamily):
         """Return how many rows may take part in the selection."""
         return self.tuning_rows
 
-    def _selector(self):
-        if self.selection not in rules.RULES:
+    def _selector(self, d_y: int):
+        checks.choice("selection", self.selection, rules.RULES)
+        if self.selection != "score" and d_y != 1:
             raise ValueError(
-                f"selection must be one of {sorted(rules.RULES)}; got {self.selection!r}"
+                f"selection {self.selection!r} needs one-dimensional y; got d_y = {d_y}"
             )
-        if self.selection == "gradient":
-            return partial(rules.select_by_gradient, isotropic=self.isotropic)
+        if self.selection in self._grids:
+            options = {"grids": self._grids[self.selection]}
+        else:
+            options = {"isotropic": self.isotropic}
         if self.selection == rules.EARLY_STOPPING:
-            options = {"isotropic": self.isotropic, "penalty": self.penalty}
-            return partial(rules.select_by_early_stopping, **options)
-        floor = {"floor": self.selection_floor} if self.selection == "likelihood" else {}
-        return partial(rules.RULES[self.selection], grids=self._grids[self.selection], **floor)
+            options["penalty"] = self.penalty
+        if self.selection == "likelihood":
+            options["floor"] = self.selection_floor
+        return partial(rules.RULES[self.selection], **options)
 
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
@@ -377,10 +372,7 @@ class KCEF(ExponentialFamily):
         """
         X = self._check_features(X)
         if windows and X.shape[0] > 1:
-            raise ValueError(
-                "windows adapts one metric, which chains of one density can share: give a single "
-                f"row of X, or windows=False; got {X.shape[0]} rows"
-            )
+            raise ValueError(f"windows adapts one metric, to one row of X; got {X.shape[0]} rows")
         if not n_samples:
             draws = np.empty((X.shape[0], 0, self.n_outputs_))
             return HMCResult(draws, np.nan, 0, 0, np.nan, np.nan)
@@ -390,19 +382,16 @@ class KCEF(ExponentialFamily):
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
         lengths = {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
-        lengths["leapfrog_steps"] = leapfrog_steps
-        run = hmc(target, start, rng, **lengths, windows=windows)
+        run = hmc(target, start, rng, leapfrog_steps=leapfrog_steps, windows=windows, **lengths)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
-        worst = [np.nan, np.nan]
+        r_hat = size = np.nan
         if chains > 1 and kept >= _FEWEST_DRAWS:
             checks = [convergence(part) for part in parts]
-            worst = [
-                max(float(np.max(check.r_hat)) for check in checks),
-                min(float(np.min(check.effective_sample_size)) for check in checks),
-            ]
+            r_hat = float(max(np.max(check.r_hat) for check in checks))
+            size = float(min(np.min(check.effective_sample_size) for check in checks))
         rate, transitions = float(np.mean(to_numpy(run.acceptance))), len(rows) * kept * thin
-        return HMCResult(draws, rate, run.divergences, transitions, *worst)
+        return HMCResult(draws, rate, run.divergences, transitions, r_hat, size)
 
     def _hmc_target(self, X, rows: np.ndarray):
         """Return the log density and its gradient of a chain for each of `rows` of X."""
@@ -426,20 +415,18 @@ class KCEF(ExponentialFamily):
         return exact
 
     def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        if is_wide(self._support()) or not ChebyshevInterpolant.is_possible(
-            *self._kernel_support()
-        ):
+        lower, upper, width = span = self._kernel_support()
+        if is_wide(self._support()) or not ChebyshevInterpolant.is_possible(*span):
             yield from super()._log_density_tables(X)
             return
-        lower, upper, width = self._kernel_support()
         smooth, at_nodes = self._interpolant(X)
         # Where T bends by c, exp(T) has bumps as narrow as 1/√c.
         bend = np.abs(at_nodes @ smooth.weights(smooth.nodes, 2)).max(axis=1)
         steps = 1.0 / np.maximum(_FINE / width, _FINE_OF_BUMP * np.sqrt(bend))
         steps = np.maximum(steps, width / _FINEST)
+        below, beyond = self._tail_nodes(lower, upper)
         if steps.min() > width / (_FINE * _FEW_TIMES):
             inside = _equidistant(lower, upper, steps.min())
-            below, beyond = self._tail_nodes(lower, upper)
             nodes = np.concatenate([below, inside, beyond])
             weights = smooth.weights(inside)
             for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
@@ -448,7 +435,6 @@ class KCEF(ExponentialFamily):
             return
         # Between these, the cubic interpolant is off by some 1e-10 of the size of T.
         coarse = _equidistant(lower, upper, width / (3 * _FINE))
-        below, beyond = self._tail_nodes(lower, upper)
         at_coarse, slopes_at_coarse = smooth.weights(coarse), smooth.weights(coarse, 1)
         for start in range(0, len(at_nodes), _ROWS_OF_BUMPS):
             rows = slice(start, start + _ROWS_OF_BUMPS)
@@ -496,17 +482,6 @@ def _refined(coarse: np.ndarray, log_density: np.ndarray, bend: np.ndarray, step
     """Return the nodes with more of them where a density may be within 1e-17 of its largest.
 
     Between two nodes h apart a function that bends by c exceeds both by at most c h²/8.
-
-    Parameters
-    ----------
-    coarse
-        Shape (q,).
-    log_density
-        Shape (n, q), up to a constant for each row.
-    bend
-        Largest curvature of each row, shape (n,).
-    step
-        Spacing wanted.
     """
     gap = coarse[1] - coarse[0]
     bound = np.maximum(log_density[:, 1:], log_density[:, :-1]) + (bend * gap**2 / 8)[:, None]
@@ -523,27 +498,6 @@ def choose_from_grids(
 
     Each choice is that of a fit with this grid and this number of folds; all together cost one
     eigendecomposition for each bandwidth of any grid.
-
-    Parameters
-    ----------
-    model
-        Of which `base_std`, `tuning_rows` and `random_state` count.
-    X, Y
-        Training rows, as in `fit`.
-    grids
-        What is chosen from, and on how many folds, in place of the rule's own grid.
-
-    Returns
-    -------
-    list
-        For each grid its choice, or the error where no candidate has a finite score.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than folds.
-    InsufficientMemory
-        If the matrices do not fit.
     """
     X, Y = check_pairs(X, Y)
     found = {count: model._rows_and_folds(Y, count) for count in {each.folds for each in grids}}

@@ -1,15 +1,19 @@
 """Kernel exponential family by score matching (Sriperumbudur et al., JMLR 2017)."""
 
-from functools import partial
-from typing import ClassVar
+from functools import partial, reduce
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import take_rows, to_numpy
-from kcde.estimators._kcef import nystrom
+from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
+from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.selection import Hyperparameters
+from kcde.estimators._shared import checks
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
+from kcde.kernels import GaussianKernel, as_bandwidths
+from kcde.linalg import factor_positive_definite
+from kcde.memory import require_memory
 from kcde.seeding import rng_of
 from kcde.selection import best_index, grouped_kfold, log_grid, subsample
 
@@ -109,7 +113,7 @@ class KEF(KCEF):
             return
         rng = rng_of("basis", self.random_state)
         basis = take_rows(Y, subsample(Y.shape[0], self.n_basis_, rng))
-        system = nystrom.NystromSystem(basis, self.bandwidth_y_, self.base_std)
+        system = NystromSystem(basis, self.bandwidth_y_, self.base_std)
         self.coef_, self.jitter_ = system.solve(system.moments(Y), self.regularization_)
         self._T = system.parameter(self.coef_)
 
@@ -123,14 +127,11 @@ class KEF(KCEF):
         """Return m, or None for the exact system."""
         m = self.n_basis
         if m == "auto":
-            return None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
-        if m is None:
-            return None
-        if not (isinstance(m, (int, np.integer)) and 1 <= m <= n):
-            raise ValueError(
-                f"n_basis must be None, 'auto' or a whole number from 1 to the {n} rows; got {m!r}"
-            )
-        return int(m)
+            m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
+        checks.whole("n_basis", m, optional=True)
+        if m is not None and m > n:
+            raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
+        return m
 
     def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
         rows, parts = super()._rows_and_folds(Y, folds)
@@ -145,24 +146,129 @@ class KEF(KCEF):
         most = max(self.folds, _TUNING_SYSTEM // Y.shape[1])
         return most if self.tuning_rows is None else min(most, self.tuning_rows)
 
-    def _selector(self):
+    def _selector(self, d_y: int):
         if self.n_basis_ is None:
-            return super()._selector()
+            return super()._selector(d_y)
         if self.selection != "score":
-            raise ValueError(
-                f"a Nyström KEF is selected by 'score'; got selection {self.selection!r}"
-            )
+            raise ValueError(f"selection of a Nyström KEF is 'score'; got {self.selection!r}")
         basis = partial(subsample, most=_TUNING_BASIS, rng=rng_of("basis", self.random_state))
         return partial(_select_by_score, basis=basis, grids=self._grids["score"])
 
 
-def _select_by_score(X, Y, rows, folds, given: Hyperparameters, base_std, *, basis, grids):
+def _select_by_score(X, Y, folds, given: Hyperparameters, base_std, *, basis, grids):
     """Choose σ and λ of the Nyström estimate, as `select_by_score` does."""
     sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
     path = grids[1] if given.regularization is None else np.array([given.regularization])
-    score = nystrom.held_out_scores(
-        take_rows(Y, rows), folds, basis(len(rows)), sigmas, path, base_std
-    )
+    score = held_out_scores(Y, folds, basis(Y.shape[0]), sigmas, path, base_std)
     i, j = best_index(-score)
     chosen = given._replace(bandwidth_x=1.0, bandwidth_y=sigmas[i], regularization=path[j])
     return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
+
+
+RIDGE = 1e-5
+"""λ₂, which keeps the system regular where derivatives at basis points almost coincide."""
+
+_ROWS = 128
+
+
+class Moments(NamedTuple):
+    """G_mn G_mnᵀ (m d, m d) and h = M_mn 1 + G_mn r (m d,), sums over a number of rows."""
+
+    outer: object
+    h: object
+    rows: int
+
+    def plus(self, other: "Moments", sign: int = 1) -> "Moments":
+        """Return the moments of both, or of the rows of this one without those of the other."""
+        return Moments(*(a + sign * b for a, b in zip(self, other, strict=True)))
+
+    def within(self, places: np.ndarray) -> "Moments":
+        """Return the moments with a part of the basis, `places` in the flattened (b, i)."""
+        return self._replace(outer=_part(self.outer, places), h=take_rows(self.h, places))
+
+
+class NystromSystem:
+    """Score matching over the span of ∂_i k(Z_b, ·) for m basis points Z.
+
+    β = -(G_mn G_mnᵀ/n + λ G_mm + λ₂ I)⁻¹ h with G = ∂_i ∂_{j+d} k and h = ⟨ξ̂, ∂_i k(Z_b, ·)⟩
+    (Sutherland et al., section 4). O(n (m d)²) time once, O((m d)³) for each λ, O((m d)²) memory.
+    """
+
+    def __init__(self, basis, bandwidth: np.ndarray, base_std: float, gram=None):
+        self.basis, self.bandwidth, self.base_std = basis, bandwidth, base_std
+        m, d = basis.shape
+        # Two sums over rows, the matrix of the basis, the system and its factor.
+        require_memory(basis, "KEF with basis points", m, lambda size: 5 * (size * d) ** 2)
+        self.gram = self._cross(basis)[0] if gram is None else gram
+
+    def within(self, points: np.ndarray, places: np.ndarray) -> "NystromSystem":
+        """Return the system of a part of the basis."""
+        basis, gram = take_rows(self.basis, points), _part(self.gram, places)
+        return NystromSystem(basis, self.bandwidth, self.base_std, gram)
+
+    def moments(self, Y) -> Moments:
+        """Return the moments of rows Y (n, d), read in blocks."""
+        xp = array_namespace(Y)
+        size = self.basis.shape[0] * Y.shape[1]
+        total = Moments(xp.zeros((size, size), dtype=Y.dtype), xp.zeros(size, dtype=Y.dtype), 0)
+        for start in range(0, Y.shape[0], _ROWS):
+            block = Y[start : min(start + _ROWS, Y.shape[0]), :]
+            G, M = self._cross(block)
+            h = xp.sum(M, axis=1) - G @ xp.reshape(block, (-1,)) / self.base_std**2
+            total = total.plus(Moments(G @ G.T, h, block.shape[0]))
+        return total
+
+    def solve(self, moments: Moments, regularization: float):
+        """Return β (m, d) and the jitter beyond λ₂."""
+        xp = array_namespace(self.basis)
+        n = moments.rows
+        system = moments.outer / n + regularization * self.gram
+        factor = factor_positive_definite(system, shift=RIDGE)
+        return xp.reshape(-factor.solve(moments.h / n), self.basis.shape), factor.jitter
+
+    def parameter(self, beta) -> NaturalParameter:
+        """Return f(y) = Σ β_{b,i} ∂_i k(Z_b, y)."""
+        nothing = self.basis[:, :0]
+        return NaturalParameter(nothing, self.basis, beta, 0.0, np.zeros(0), self.bandwidth)
+
+    def _cross(self, Y):
+        """Return G (m d, q d) and M = ∂_i Σ_j ∂_j² k (m d, q) between basis and Y (q, d)."""
+        xp = array_namespace(Y)
+        (m, d), q = self.basis.shape, Y.shape[0]
+        derivatives = GaussianKernel(self.bandwidth).derivatives(self.basis, Y)
+        G = xp.reshape(xp.permute_dims(-derivatives.second, (0, 2, 1, 3)), (m * d, q * d))
+        M = xp.reshape(xp.permute_dims(derivatives.laplacian_gradient, (0, 2, 1)), (m * d, q))
+        return G, M
+
+
+def held_out_scores(Y, folds, basis_rows, sigmas, path, base_std: float) -> np.ndarray:
+    """Return the K-fold score for every bandwidth and λ, shape (a, b); lower is better.
+
+    Basis points among the rows that a fold holds out leave the basis for that fold.
+    """
+    scores = np.zeros((len(sigmas), len(path)))
+    for i, sigma in enumerate(sigmas):
+        bandwidth = as_bandwidths(sigma, Y.shape[1])
+        system = NystromSystem(take_rows(Y, basis_rows), bandwidth, base_std)
+        parts = [system.moments(take_rows(Y, fold)) for fold in folds]
+        whole = reduce(Moments.plus, parts)
+        for fold, part in zip(folds, parts, strict=True):
+            rest = np.flatnonzero(~np.isin(basis_rows, fold))
+            places = (rest[:, None] * Y.shape[1] + np.arange(Y.shape[1])).ravel()
+            smaller, moments = system.within(rest, places), whole.plus(part, -1).within(places)
+            for j, regularization in enumerate(path):
+                beta, _ = smaller.solve(moments, regularization)
+                scores[i, j] += _score(smaller.parameter(beta), take_rows(Y, fold), base_std)
+    return scores / Y.shape[0]
+
+
+def _part(matrix, places: np.ndarray):
+    return take_columns(take_rows(matrix, places), places)
+
+
+def _score(T: NaturalParameter, Y, base_std: float) -> float:
+    """Return the sum over rows of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0."""
+    xp = array_namespace(Y)
+    first = T.value_and_gradient(Y[:, :0], Y)[1]
+    second = T.second_derivatives(Y[:, :0], Y)
+    return float(xp.sum(0.5 * first**2 - first * Y / base_std**2) + xp.sum(second))

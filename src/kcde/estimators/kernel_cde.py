@@ -1,15 +1,14 @@
 """Conditional kernel density estimation with cross-validated bandwidths."""
 
-from numbers import Integral
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
 from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture
-from kcde.estimators._shared.product_kernels import LeaveOneOut
-from kcde.estimators._shared.spread import column_std
-from kcde.estimators.base import Tags
+from kcde.estimators._shared.rows import column_std
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
@@ -84,8 +83,6 @@ class KernelCDE(GaussianMixture):
         "likelihood on at most 1000 training rows, L-BFGS from four starts"
     )
 
-    tags: ClassVar[Tags] = Tags()
-
     def __init__(
         self, bandwidth_x=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0
     ):
@@ -96,14 +93,10 @@ class KernelCDE(GaussianMixture):
 
     def _fit(self, X, Y):
         most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        if not (isinstance(most, Integral) and most >= 2):
-            raise ValueError(f"tuning_rows must be a whole number above 1; got {most!r}")
+        checks.whole("tuning_rows", most, 2)
         given = [
-            None if value is None else as_bandwidths(value, columns.shape[1], name)
-            for name, value, columns in (
-                ("bandwidth_x", self.bandwidth_x, X),
-                ("bandwidth_y", self.bandwidth_y, Y),
-            )
+            None if getattr(self, name) is None else as_bandwidths(getattr(self, name), size, name)
+            for name, size in (("bandwidth_x", X.shape[1]), ("bandwidth_y", Y.shape[1]))
         ]
         self.cv_results_ = {}
         if any(value is None for value in given):
@@ -127,7 +120,7 @@ class KernelCDE(GaussianMixture):
         ]
         rule = 1.06 * len(rows) ** (-1.0 / (4 + X.shape[1] + Y.shape[1]))
         starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
-        begins = [criterion.start(start, fixed, BOUNDS_X, BOUNDS_Y) for start in starts]
+        begins = [criterion.start(start, fixed) for start in starts]
         found = [criterion.maximise(*begin, iterations=_FIRST_ITERATIONS) for begin in begins]
         first = best_index(np.array([each.score for each in found]))[0]
         found[first] = criterion.maximise(
@@ -153,3 +146,76 @@ class KernelCDE(GaussianMixture):
         # Far from all rows every kernel underflows; their ratios do not.
         log_kernel = log_kernel - xp.max(log_kernel, axis=1, keepdims=True)
         return log_kernel - logsumexp(log_kernel, axis=1)[:, None]
+
+
+_GAIN = 1e-7  # of the mean log density, at which the search stops
+
+
+class Found(NamedTuple):
+    """End of a search: bandwidths of x, then y, the log likelihood, and whether it converged."""
+
+    bandwidth: np.ndarray
+    score: float
+    converged: bool
+
+
+class LeaveOneOut:
+    """L(h) = Σ_i log Σ_{j≠i} K_x K_y - log Σ_{j≠i} K_x - Σ log √2π h_y, of rows of unit scale.
+
+    With D_kij = (z_ik - z_jk)² over all columns z of x and y, and the shares P_ij ∝ K_x K_y and
+    Q_ij ∝ K_x of row j at row i, ∂L/∂log h_k = Σ_ij (P_ij - Q_ij) D_kij / h_k² for a column of x,
+    and Σ_ij P_ij D_kij / h_k² - n for one of y.
+    """
+
+    def __init__(self, X: np.ndarray, Y: np.ndarray):
+        width = X.shape[1] + Y.shape[1] + 6
+        remedy = "let fewer rows take part in it (tuning_rows), or give all bandwidths"
+        require_memory(X, "a likelihood", len(X), lambda n: n * n * width, remedy=remedy)
+        self.n, self.inputs = len(X), X.shape[1]
+        columns = np.concatenate([X, Y], axis=1).T
+        squares = (columns[:, :, None] - columns[:, None, :]) ** 2
+        self._squares = squares.reshape(len(columns), -1)
+        self._diagonal = np.arange(self.n) * (self.n + 1)
+
+    def __call__(self, log_bandwidth: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return L and its gradient, at log bandwidths of shape (d_x + d_y,), those of x first."""
+        inverse = np.exp(-2.0 * log_bandwidth)
+        of_x, of_y = slice(None, self.inputs), slice(self.inputs, None)
+        exponent_x = -0.5 * (inverse[of_x] @ self._squares[of_x])
+        exponent = exponent_x - 0.5 * (inverse[of_y] @ self._squares[of_y])
+        log_x, share_x = self._shares(exponent_x)
+        log_xy, share_xy = self._shares(exponent)
+        constant = np.sum(log_bandwidth[of_y]) + 0.5 * np.log(2.0 * np.pi) * len(inverse[of_y])
+        slope = inverse * (self._squares @ share_xy)
+        slope[of_x] -= inverse[of_x] * (self._squares[of_x] @ share_x)
+        slope[of_y] -= self.n
+        return log_xy - log_x - self.n * constant, slope
+
+    def _shares(self, exponent: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return Σ_i log Σ_{j≠i} exp, and the shares of the terms in their sums, flat."""
+        exponent[self._diagonal] = -np.inf
+        terms = exponent.reshape(self.n, self.n)
+        total = logsumexp(terms, axis=1)
+        return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
+
+    def start(self, at: tuple, fixed: list) -> tuple[np.ndarray, list[tuple[float, float]]]:
+        """Return bandwidths (d_x + d_y,) to start at, and the smallest and largest of each.
+
+        `at` is the bandwidth of all columns of x, and of all of y, where none are `fixed`.
+        """
+        lengths, begin, bounds = (self.inputs, len(self._squares) - self.inputs), [], []
+        for value, size, known, ends in zip(at, lengths, fixed, (BOUNDS_X, BOUNDS_Y), strict=True):
+            begin.append(np.full(size, np.clip(value, *ends)) if known is None else known)
+            bounds += [ends] * size if known is None else [(h, h) for h in known]
+        return np.concatenate(begin), bounds
+
+    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> Found:
+        """Search for the largest L from bandwidths on, within bounds, by L-BFGS."""
+
+        def loss(log_bandwidth):
+            value, slope = self(log_bandwidth)
+            return -value / self.n, -slope / self.n
+
+        how = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": iterations, "ftol": _GAIN}}
+        done = minimize(loss, np.log(begin), bounds=np.log(bounds), **how)
+        return Found(np.exp(done.x), -self.n * float(done.fun), bool(done.success))

@@ -1,20 +1,31 @@
 """Conditional exponential family by penalised maximum likelihood, for one y."""
 
 import logging
-from numbers import Integral
+from collections.abc import Callable
+from math import log10
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.family import LowRankFamily
+from kcde.estimators._likelihood.features import PIVOT_ROWS, KernelFeatures, output_grid, support
+from kcde.estimators._likelihood.objective import Objective, log_normalisers, minimise, spread
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
-from kcde.estimators._likelihood.sources import ArrayRows, RowSource, scales
-from kcde.estimators._shared.floored import Floored, weight_of_floor
-from kcde.estimators._shared.location_scale import LocationScale, Normal, StudentT
-from kcde.estimators._shared.rows import SMALLEST_STD
-from kcde.estimators.base import Tags
+from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource, scales
+from kcde.estimators._shared import checks
+from kcde.estimators._shared.floored import (
+    Floored,
+    LocationScale,
+    Normal,
+    StudentT,
+    weight_of_floor,
+)
+from kcde.estimators._shared.rows import SMALLEST_STD, by_blocks
+from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
+from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
+from kcde.normalisers import quadrature
+from kcde.panels import filled, is_wide, mass_outside, numbered
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 
@@ -29,6 +40,168 @@ _MOST_FEATURES = 8_000_000
 _NARROWER_FROM = 20_000  # rows
 _BASES = ("normal", "student")
 _DEGREES_OF_BASE, _DEGREES_OF_FLOOR = 5.0, 2.0
+FLOAT32_FROM = 2000
+"""Rows from which likelihoods are computed in float32."""
+
+_FIRST, _FIRST_ITERATIONS = 1e-2, 15  # λ of the path on few rows, and iterations at each
+_ITERATIONS, _TOLERANCE = 60, 1e-7
+_CHECKED_ROWS, _REFINEMENTS = 2000, 4
+_MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
+_NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all nodes
+
+
+class LowRankFamily(ConditionalDensity):
+    """q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x) with given σ_x (d,) and σ_y, λ, most centres of x and y.
+
+    See `LikelihoodKCEF`; `theta_` is Θ (r_x, r_y), and `iterations_` are those of all paths.
+    """
+
+    selection_rule = "nothing is chosen"
+
+    def __init__(self, bandwidths, regularization, ranks, base: LocationScale, random_state=0):
+        self.bandwidths = bandwidths
+        self.regularization = regularization
+        self.ranks = ranks
+        self.base = base
+        self.random_state = random_state
+
+    def _fit(self, X, Y):
+        self.fit_rows(ArrayRows(X, Y))
+
+    def fit_rows(self, source: RowSource) -> "LowRankFamily":
+        """Fit to pairs that are read in blocks."""
+        rng, n = rng_of("centres", self.random_state), len(source)
+        X, Y = source.take(subsample(n, PIVOT_ROWS, rng))
+        self._record_input(None, X, Y)
+        (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
+        self._x = KernelFeatures.of_rows(X, sigma_x, rank_x, rng, constant=True)
+        self._y = KernelFeatures.of_rows(Y, sigma_y, rank_y, rng, constant=False)
+        ends = [(float(to_numpy(y).min()), float(to_numpy(y).max())) for _, y in source.blocks()]
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        self._span = support(low, high, sigma_y, self.base.scale)
+        xp, few = array_namespace(X), ArrayRows(X, Y)
+        single = n >= FLOAT32_FROM
+        self._solve(source, few, xp.float32 if single else xp.float64)
+        if single and (error := self._rounding(X)) > _ROUNDED:
+            log.warning("float32 moves log Z by %.1g nats: fitting again in float64", error)
+            self._solve(source, few, xp.float64)
+        return self
+
+    def _solve(self, source: RowSource, few: RowSource, dtype) -> None:
+        """Minimise over all rows, from where a path of λ on a few rows ends."""
+        self.iterations_, self._finer = 0, 1
+        X, _ = few.take(np.arange(min(len(few), _CHECKED_ROWS)))
+        some, theta = self._x(X), np.zeros((1, self._x.rank, self._y.rank))
+        # λ times the number of rows is that of all rows.
+        last = self.regularization * len(source) / len(few)
+        path = last * 10.0 ** np.arange(max(0, round(log10(_FIRST / last))), -1, -1)
+        rows = FeatureRows(few, self._x, self._y, dtype)
+        theta = self._improved(rows, some, theta, path, _FIRST_ITERATIONS)
+        rows = FeatureRows(source, self._x, self._y, dtype)
+        self.theta_ = self._improved(rows, some, theta, [self.regularization], _ITERATIONS)[0]
+
+    def _improved(self, rows: FeatureRows, some, theta: np.ndarray, path, iterations: int):
+        """Return Θ after some iterations at each λ, with as many nodes as the density needs.
+
+        The curvature is that of Cov[ψ|x] under the last density, in the mean over some rows.
+        """
+        cross, preconditioner = rows.moments()
+        options = {"iterations": iterations, "tolerance": _TOLERANCE}
+        for regularization in path:
+            while True:
+                grid = self._grid(some)
+                here = preconditioner.at(spread(some, theta, grid).covariance)
+                sums = rows.sums(grid.astype(rows.dtype))
+                objective = Objective(sums, cross[None], [len(rows)])
+                found = minimise(objective, theta, here, regularization, **options)
+                self.iterations_, theta = self.iterations_ + found.iterations, found.theta
+                if not self._needs_more_nodes(some, theta):
+                    break
+                self._finer *= 2
+        return theta
+
+    def _grid(self, like, finer: int = 1):
+        return output_grid(self._y, self.base, self._span, like, finer * self._finer)
+
+    def _needs_more_nodes(self, some, theta: np.ndarray) -> bool:
+        """Return whether twice as many nodes would move the mean log normaliser of some φ."""
+        if self._finer >= 2**_REFINEMENTS:
+            return False
+        xp = array_namespace(some)
+        coarse, fine = (log_normalisers(some, theta, self._grid(some, k)) for k in (1, 2))
+        return float(xp.mean(xp.abs(fine - coarse))) > _MOVED
+
+    def _rounding(self, X) -> float:
+        """Return how far float32 moves the mean log normaliser of some rows."""
+        xp = array_namespace(X)
+        some = take_rows(X, subsample(X.shape[0], _CHECKED_ROWS, rng_of("rounding")))
+        exact, single = (
+            log_normalisers(self._x(some, dtype), self.theta_[None], self._grid(X).astype(dtype))
+            for dtype in (xp.float64, xp.float32)
+        )
+        return float(abs(xp.mean(exact - xp.astype(single, xp.float64))))
+
+    def _coefficients(self, X):
+        """Return φ(x)ᵀ Θ, shape (n, r_y), by blocks of rows: φ of all would be the most memory."""
+        theta = array_namespace(X).asarray(self.theta_)
+        width = 2 * self._x.rank
+        return by_blocks(lambda rows: self._x(X[rows, :]) @ theta, X.shape[0], width, like=X)
+
+    def _at(self, Y) -> Callable:
+        """Return a function from coefficients to log q_0(Y) + T, shape (n, q)."""
+        psi, log_base = self._y(Y), self.base.log_density(Y[:, 0])
+        return lambda coefficients: coefficients @ psi.T + log_base[None, :]
+
+    def _log_normaliser(self, coefficients):
+        span, pieces = self._span, None
+        outside = self.base.outside(*span[:2])
+        if is_wide(span):
+            pieces = self._y.pieces(span[2])
+            outside = mass_outside(pieces, self.base.outside)
+
+        def of(rows):
+            some, how = coefficients[rows, :], {"pieces": pieces, "outside": outside}
+            with numbered(np.arange(rows.start, rows.stop)):
+                return quadrature(self._at, some, span, **how).log_z
+
+        # By blocks that the memory allocator keeps: larger ones the system would zero each time.
+        return by_blocks(of, coefficients.shape[0], _NODES, like=coefficients)
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,)."""
+        X, Y = self._check_pair(X, Y)
+        coefficients = self._coefficients(X)
+        inside = array_namespace(X).sum(coefficients * self._y(Y), axis=1)
+        inside = inside + self.base.log_density(Y[:, 0])
+        return inside - self._log_normaliser(coefficients)
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, 1)."""
+        at = self._at(self._check_outputs(Y))
+
+        def of(X):
+            coefficients = self._coefficients(self._check_features(X))
+            return at(coefficients) - self._log_normaliser(coefficients)[:, None]
+
+        return of
+
+    def _log_relative_at(self, Y):
+        at = self._at(self._check_outputs(Y))
+        return lambda X: at(self._coefficients(X))
+
+    def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
+        return TabulatedCdf(self._at, self._coefficients(X), self._panels(), tolerance)
+
+    def _support(self):
+        (lower, upper, width), (below, above) = self._span, self._base_ends()
+        return min(lower, below), max(upper, above), width
+
+    def _base_ends(self) -> tuple[float, float]:
+        tail = 8.0 * self.base.scale
+        return self.base.location - tail, self.base.location + tail
+
+    def _pieces(self):
+        return filled(self._y.pieces(self._span[2]), *self._base_ends(), self.base.scale)
 
 
 class LikelihoodKCEF(Floored):
@@ -188,15 +361,29 @@ class LikelihoodKCEF(Floored):
 
     def _fit_source(self, source: RowSource) -> None:
         rng = rng_of("selection", self.random_state)
-        tuning = subsample(len(source), self._most_rows(), rng)
+        checks.whole("rank_y", self.rank_y)
+        checks.whole("rank_x", self.rank_x, optional=True)
+        checks.whole("tuning_rows", self.tuning_rows, optional=True)
+        tuning = subsample(len(source), self.tuning_rows, rng)
         X, Y = source.take(tuning)
-        self._check_parameters(Y)
+        checks.one_y(self, Y)
+        checks.choice("base", self.base, _BASES)
+        checks.positive("base_std", self.base_std)
+        checks.positive("regularization", self.regularization, optional=True)
         self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
         self._scales = scales(source)
-        self._check_scales()
+        if not self._scales.std >= SMALLEST_STD:
+            raise ValueError(
+                f"Y varies by {self._scales.std:g}, too little: bring it to unit scale"
+            )
         self._floor = StudentT(self._scales.mean, self._scales.std, _DEGREES_OF_FLOOR)
-        self._say_ties(Y)
-        x, y, regularization = self._given(X.shape[1])
+        if (count := len(np.unique(to_numpy(Y)))) < _FEW_VALUES * Y.shape[0]:
+            log.warning("y has %d values: its density has no upper bound there", count)
+        x, y, regularization = self.bandwidth_x, self.bandwidth_y, self.regularization
+        if x is not None:
+            x = as_bandwidths(x, X.shape[1], "bandwidth_x") / self._scales.x
+        if y is not None:
+            y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._scales.std
         self.cv_results_ = {}
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)
@@ -211,73 +398,19 @@ class LikelihoodKCEF(Floored):
             self.cv_results_ = {"log_density": chosen.log_density, "candidates": chosen.candidates}
         self.bandwidth_x_, self.bandwidth_y_ = x * self._scales.x, np.array([y * self._scales.std])
         self.regularization_ = float(regularization)
+        rank_x = int(np.clip(_MOST_FEATURES // len(source), _FEWEST_X, _MOST_X))
         self.family_ = LowRankFamily(
-            self.bandwidth_x_,
-            float(self.bandwidth_y_[0]),
+            (self.bandwidth_x_, float(self.bandwidth_y_[0])),
             self.regularization_,
-            self._rank_x(len(source)),
-            self.rank_y,
+            (self.rank_x or rank_x, self.rank_y),
             self._base(self._scales.mean, self._scales.std),
             self.random_state,
         ).fit_rows(source)
-
-    def _rank_x(self, n: int) -> int:
-        if self.rank_x is not None:
-            return self.rank_x
-        return int(np.clip(_MOST_FEATURES // n, _FEWEST_X, _MOST_X))
-
-    def _most_rows(self) -> int | None:
-        for name in ("rank_x", "rank_y", "tuning_rows"):
-            value = getattr(self, name)
-            if name != "rank_y" and value is None:
-                continue
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
-        return self.tuning_rows
-
-    def _check_scales(self) -> None:
-        if not self._scales.std >= SMALLEST_STD:
-            raise ValueError(
-                f"the standard deviation of Y is {self._scales.std:g}, too small to divide by: "
-                "bring Y to unit scale"
-            )
-
-    def _check_parameters(self, Y) -> None:
-        if Y.shape[1] != 1:
-            raise ValueError(
-                f"LikelihoodKCEF is for one y; got {Y.shape[1]} columns: model them one after the "
-                "other with kcde.joint.JointDensity"
-            )
-        if self.base not in _BASES:
-            raise ValueError(f"base must be one of {', '.join(_BASES)}; got {self.base!r}")
-        if not 0 < self.base_std < np.inf:
-            raise ValueError(f"base_std must be a positive number; got {self.base_std!r}")
-        if self.regularization is not None and not 0 < self.regularization < np.inf:
-            raise ValueError(f"regularization must be positive; got {self.regularization!r}")
 
     def _base(self, mean: float, std: float) -> LocationScale:
         if self.base == "normal":
             return Normal(mean, self.base_std * std)
         return StudentT(mean, std, _DEGREES_OF_BASE)
-
-    def _say_ties(self, Y) -> None:
-        count, rows = len(np.unique(to_numpy(Y))), Y.shape[0]
-        if count < _FEW_VALUES * rows:
-            log.warning(
-                "y has %d different values among %d rows: as a density it has no upper bound "
-                "there, and its likelihood is comparable only at one bandwidth of y",
-                count,
-                rows,
-            )
-
-    def _given(self, columns: int) -> tuple:
-        """Return what is given, in standard units: σ_x (d,), σ_y, λ; None is chosen."""
-        x, y = self.bandwidth_x, self.bandwidth_y
-        if x is not None:
-            x = as_bandwidths(x, columns, "bandwidth_x") / self._scales.x
-        if y is not None:
-            y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._scales.std
-        return x, y, self.regularization
 
     def _select(self, X, Y, tuning, given, rng) -> tuple[Choice, int]:
         """Return the choice by the rows X, Y, numbered `tuning`, and how many a fit of it had."""
@@ -299,9 +432,9 @@ class LikelihoodKCEF(Floored):
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""
-        if n > _FOLDS_UP_TO and self._labels is None:
-            return [np.sort(rng.permutation(len(rows))[: len(rows) // _PARTS])]
         if n > _FOLDS_UP_TO:
+            if self._labels is None:
+                return [np.sort(rng.permutation(len(rows))[: len(rows) // _PARTS])]
             return self._kfold(rows, _PARTS, rng)[:1]
         repeats = _REPEATS if n < _FEW_ROWS else 1
         return [held for _ in range(repeats) for held in self._kfold(rows, self.folds, rng)]

@@ -1,18 +1,20 @@
 """Least-squares conditional density estimation (Sugiyama et al., IEICE Transactions 2010)."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from math import exp, sqrt
+from math import exp, pi, sqrt
 from typing import ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
-from kcde.estimators._lscde.package import FEWEST_CENTRES, PackageGram, centres
-from kcde.estimators._shared.mixture import log_volume
-from kcde.estimators._shared.signed_mixture import (
+from kcde.estimators._shared import checks
+from kcde.estimators._shared.mixture import (
     SignedMixture,
     divided_by_sums,
+    log_volume,
     log_where_positive,
 )
 from kcde.estimators._shared.threads import limit_threads
@@ -74,7 +76,7 @@ class LSCDE(SignedMixture):
         is always that of the clipped weights.
     implementation
         "sugiyama": as above. "cde": as the Python package `cde` has it, which the authors of cdo
-        call: another H, and centres by k-means (`kcde.estimators._lscde.package`); for comparisons,
+        call: another H, and centres by k-means (`kcde.estimators.lscde`); for comparisons,
         with one σ for x and y. The package standardises both.
     folds
         Number of folds of the cross-validation.
@@ -160,8 +162,7 @@ class LSCDE(SignedMixture):
         self.weights_, self.jitter_ = _SOLVERS[self.weights](H, h, self.regularization_)
         if not bool(array_namespace(Y).any(self.weights_ > 0)):
             raise np.linalg.LinAlgError(
-                "every weight of the least-squares solution is negative, so that clipping leaves "
-                "no density; raise the regularization or the bandwidth"
+                "no weight is positive: raise the regularization or the bandwidth"
             )
         self._centres, self._sigma = self.centres_y_, self.bandwidth_y_
 
@@ -181,30 +182,16 @@ class LSCDE(SignedMixture):
             if getattr(self, name) is not None:
                 as_bandwidths(getattr(self, name), dimension, name)
         for name in ("regularization", "density_floor"):
-            value = getattr(self, name)
-            if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
-                raise ValueError(f"{name} must be a positive number or None; got {value!r}")
-        fewest = FEWEST_CENTRES if self.implementation == "cde" else 1
-        if self.n_centres < fewest:
-            raise ValueError(f"n_centres must be at least {fewest}; got {self.n_centres}")
-        for name, choices in (
-            ("selection", _CRITERIA),
-            ("weights", _SOLVERS),
-            ("implementation", IMPLEMENTATIONS),
-        ):
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name} must be one of {sorted(choices)}; got {getattr(self, name)!r}"
-                )
-        if not self.isotropic and self.implementation == "cde":
-            raise ValueError(
-                "implementation='cde' has one bandwidth for all columns; set isotropic=True with it"
-            )
+            checks.positive(name, getattr(self, name), optional=True)
+        package = self.implementation == "cde"
+        checks.whole("n_centres", self.n_centres, FEWEST_CENTRES if package else 1)
+        checks.choice("selection", self.selection, _CRITERIA)
+        checks.choice("weights", self.weights, _SOLVERS)
+        checks.choice("implementation", self.implementation, IMPLEMENTATIONS)
+        if package and not self.isotropic:
+            raise ValueError("implementation='cde' has one bandwidth for all columns: isotropic")
         if self.weights == "signed" and self.density_floor is not None:
-            raise ValueError(
-                "density_floor is for weights that are not negative; set it to None with "
-                'weights="signed"'
-            )
+            raise ValueError("density_floor is for weights that are not signed")
 
     def _set_bandwidths(self, sigma: float):
         """Take what is given, and `sigma` for what is not."""
@@ -215,16 +202,12 @@ class LSCDE(SignedMixture):
 
     def _basis(self, X, Y) -> "_Basis":
         U, V = self.centres_x_, self.centres_y_
-        gram = None
-        if self.implementation == "cde":
-            both = np.concatenate([self.bandwidth_x_, self.bandwidth_y_])
-            if np.any(both != both[0]):
-                raise ValueError(
-                    "implementation='cde' has one bandwidth for all columns of x and y; got "
-                    f"{both.tolist()}"
-                )
-            gram = PackageGram(X, U, V, float(both[0]))
-        return _Basis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_, gram)
+        if self.implementation != "cde":
+            return _Basis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_)
+        both = np.concatenate([self.bandwidth_x_, self.bandwidth_y_])
+        if np.any(both != both[0]):
+            raise ValueError(f"implementation='cde' has one bandwidth; got {both.tolist()}")
+        return _PackageBasis(X, Y, U, V, self.bandwidth_x_, self.bandwidth_y_)
 
     def _select(self, X, Y, rng):
         folds = self._kfold(np.arange(Y.shape[0]), self.folds, rng)
@@ -241,10 +224,11 @@ class LSCDE(SignedMixture):
                 total += criterion(basis, alpha, held_out, self.density_floor)
             return total
 
-        score = np.zeros((len(sigmas), len(path)))
-        for i, sigma in enumerate(sigmas):
+        def of(sigma: float) -> np.ndarray:
             self._set_bandwidths(sigma)
-            score[i] = held_out_scores(path)
+            return held_out_scores(path)
+
+        score = np.stack([of(sigma) for sigma in sigmas])
         i, j = best_index(score)
         self._set_bandwidths(sigmas[i])
         self.regularization_ = float(path[j])
@@ -252,27 +236,27 @@ class LSCDE(SignedMixture):
         if not self.isotropic:
             self._select_each(held_out_scores, path)
 
-    def _select_each(
-        self, held_out_scores: Callable[[np.ndarray], np.ndarray], path: np.ndarray
-    ) -> None:
+    def _select_each(self, held_out_scores: Callable, path: np.ndarray) -> None:
         """Choose the bandwidth of each column that has none, in turn, and λ after them."""
         sides = [(self.bandwidth_x, self.bandwidth_x_), (self.bandwidth_y, self.bandwidth_y_)]
         columns = [
-            (chosen, column)
-            for given, chosen in sides
-            if given is None
-            for column in range(len(chosen))
+            (own, column) for given, own in sides if given is None for column in range(len(own))
         ]
+
+        def of(own, column: int, sigma: float) -> float:
+            own[column] = sigma
+            return held_out_scores(np.array([self.regularization_]))[0]
+
+        def now() -> list[float]:
+            return [own[column] for own, column in columns] + [self.regularization_]
+
         for _ in range(_SWEEPS):
-            before = [chosen[column] for chosen, column in columns], self.regularization_
-            for chosen, column in columns:
-                score = np.zeros(len(BANDWIDTHS))
-                for i, sigma in enumerate(BANDWIDTHS):
-                    chosen[column] = sigma
-                    score[i] = held_out_scores(np.array([self.regularization_]))[0]
-                chosen[column] = BANDWIDTHS[best_index(score)]
+            before = now()
+            for own, column in columns:
+                score = np.array([of(own, column, sigma) for sigma in BANDWIDTHS])
+                own[column] = BANDWIDTHS[best_index(score)]
             self.regularization_ = float(path[best_index(held_out_scores(path))])
-            if before == ([chosen[column] for chosen, column in columns], self.regularization_):
+            if before == now():
                 return
 
     @limit_threads
@@ -282,8 +266,7 @@ class LSCDE(SignedMixture):
             return super().log_density(X, Y)
         basis = self._basis(*self._check_pair(X, Y))
         numerator = (basis.phi_x * basis.phi_y) @ self.weights_
-        normaliser = exp(basis.log_volume) * (basis.phi_x @ self.weights_)
-        return _floored(numerator, normaliser, self.density_floor)
+        return basis.floored(numerator, basis.phi_x @ self.weights_, self.density_floor)
 
     def log_density_at(self, Y):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
@@ -292,11 +275,10 @@ class LSCDE(SignedMixture):
         Y = self._check_outputs(Y)
 
         def at(X):
-            X = self._check_features(X)
-            basis = self._basis(X, Y)
+            basis = self._basis(self._check_features(X), Y)
             numerator = (basis.phi_x * self.weights_) @ basis.phi_y.T
-            normaliser = exp(basis.log_volume) * (basis.phi_x @ self.weights_)
-            return _floored(numerator, normaliser[:, None], self.density_floor)
+            total = (basis.phi_x @ self.weights_)[:, None]
+            return basis.floored(numerator, total, self.density_floor)
 
         return at
 
@@ -314,9 +296,9 @@ class LSCDE(SignedMixture):
 
 
 class _Basis:
-    """φ at points X and at points Y, for one pair of bandwidths, and H, or another `gram`."""
+    """φ at points X and at points Y, for one pair of bandwidths, and the moments of both."""
 
-    def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray, gram=None):
+    def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
         xp = array_namespace(Y)
         # φ of x and of y with their logarithms, which the held-out likelihood alone needs, H twice
         # and a product of rows.
@@ -330,7 +312,6 @@ class _Basis:
         self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
             0.5 * log_gaussian_kernel(V, V, sigma_y)
         )
-        self._gram = gram
 
     @cached_property
     def log_phi_x(self):
@@ -342,35 +323,30 @@ class _Basis:
         """Logarithms of φ at Y, shape (n, b)."""
         return log_gaussian_kernel(*self._y)
 
+    def _phi(self, rows) -> tuple:
+        return take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
+
+    def _gram(self, rows, phi_x):
+        """Return H (b, b) averaged over some rows, with φ of their x."""
+        return self.overlap * (phi_x.T @ phi_x) / len(rows)
+
     def moments(self, rows):
         """Return H (b, b) and h (b,) averaged over the rows."""
-        xp = array_namespace(self.phi_x)
-        phi_x, phi_y = take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
-        known = self._gram is not None
-        H = self._gram(rows) if known else self.overlap * (phi_x.T @ phi_x) / len(rows)
-        return H, xp.mean(phi_x * phi_y, axis=0)
+        phi_x, phi_y = self._phi(rows)
+        return self._gram(rows, phi_x), array_namespace(phi_x).mean(phi_x * phi_y, axis=0)
 
     def moments_without(self, folds: Sequence[np.ndarray]) -> Iterator[tuple]:
         """Yield `moments` of the rows outside each fold of a partition.
 
         They are the sums of those of the other folds: each row is read once, not once a fold.
         """
-        n = self.phi_y.shape[0]
-        if self._gram is not None:
-            for held_out in folds:
-                yield self.moments(complement(held_out, n))
-            return
-        sums = [self._sums(fold) for fold in folds]
+        n, xp = self.phi_y.shape[0], array_namespace(self.phi_y)
+        each = (self._phi(fold) for fold in folds)
+        sums = [(phi_x.T @ phi_x, xp.sum(phi_x * phi_y, axis=0)) for phi_x, phi_y in each]
         for number, held_out in enumerate(folds):
             others, rows = sums[:number] + sums[number + 1 :], n - len(held_out)
             H, h = (sum(parts) for parts in zip(*others, strict=True))
             yield self.overlap * H / rows, h / rows
-
-    def _sums(self, rows) -> tuple:
-        """Return Σ φ_x φ_xᵀ and Σ φ over some rows."""
-        xp = array_namespace(self.phi_x)
-        phi_x, phi_y = take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
-        return phi_x.T @ phi_x, xp.sum(phi_x * phi_y, axis=0)
 
     def weight_path(self, moments: tuple, path: np.ndarray):
         """Return α clipped at 0, shape (b, L), of `moments` for every λ of the path.
@@ -379,17 +355,44 @@ class _Basis:
         weight of 1e-30 must not come out as the rounding error of the largest, since the density
         is a ratio of weights.
         """
-        xp = array_namespace(self.phi_x)
-        H, h = moments
+        xp, (H, h) = array_namespace(self.phi_x), moments
         shifts = xp.asarray(path)[:, None, None] * xp.eye(H.shape[0], dtype=H.dtype)
         right = xp.broadcast_to(h[None, :, None], (len(path), H.shape[0], 1))
         return xp.clip(xp.linalg.solve(H[None, ...] + shifts, right)[:, :, 0].T, min=0.0)
 
+    def floored(self, numerator, total, floor: float):
+        """Return log(numerator / max(ε, normaliser) + ε), as that public copy of the code has it.
 
-def _floored(numerator, normaliser, floor: float):
-    """Return log(numerator / max(ε, normaliser) + ε), as that public copy of the code has it."""
-    xp = array_namespace(numerator)
-    return xp.log(numerator / xp.clip(normaliser, min=floor) + floor)
+        `total` is the normaliser over the volume of φ in y.
+        """
+        xp = array_namespace(numerator)
+        return xp.log(numerator / xp.clip(exp(self.log_volume) * total, min=floor) + floor)
+
+
+class _PackageBasis(_Basis):
+    """The same with what the Python package `cde` computes in place of H, for one σ.
+
+    With a_l = (1/n) Σ_i |x_i - u_l|, distances that are not squared, it is positive semi-definite,
+
+    H_kl = (√π σ)^{d_y} exp(-(2 a_k + 2 a_l + |v_k - v_l|) / 5σ²).
+    """
+
+    def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
+        super().__init__(X, Y, U, V, sigma_x, sigma_y)
+        self._to_centres, self._between = _distances(X, U), _distances(V, V)
+        self._sigma = float(sigma_y[0])
+
+    def _gram(self, rows, phi_x):
+        xp = array_namespace(self._between)
+        mean = xp.mean(take_rows(self._to_centres, rows), axis=0)
+        exponent = 2.0 * (mean[:, None] + mean[None, :]) + self._between
+        volume = (sqrt(pi) * self._sigma) ** self._y[0].shape[1]
+        return volume * xp.exp(-exponent / (5.0 * self._sigma**2))
+
+    def moments_without(self, folds: Sequence[np.ndarray]) -> Iterator[tuple]:
+        """Yield `moments` of the rows outside each fold."""
+        n = self.phi_y.shape[0]
+        return (self.moments(complement(held_out, n)) for held_out in folds)
 
 
 def _log_likelihood(basis: _Basis, alpha, held_out, floor) -> np.ndarray:
@@ -402,8 +405,7 @@ def _log_likelihood(basis: _Basis, alpha, held_out, floor) -> np.ndarray:
     if floor is not None:
         phi_x = take_rows(basis.phi_x, held_out)
         numerator = (phi_x * take_rows(basis.phi_y, held_out)) @ alpha
-        normaliser = exp(basis.log_volume) * (phi_x @ alpha)
-        return to_numpy(xp.sum(_floored(numerator, normaliser, floor), axis=0))
+        return to_numpy(xp.sum(basis.floored(numerator, phi_x @ alpha, floor), axis=0))
     log_phi_x = take_rows(basis.log_phi_x, held_out)
     numerator = _log_product(log_phi_x + take_rows(basis.log_phi_y, held_out), alpha)
     denominator = _log_product(log_phi_x, alpha) + basis.log_volume
@@ -464,3 +466,33 @@ _SOLVERS = {
 }
 
 _CRITERIA = {"likelihood": _log_likelihood, "squared-error": _negative_squared_error}
+
+
+FEWEST_CENTRES = 3
+"""The two pairs, and a cluster."""
+
+
+def centres(X: np.ndarray, Y: np.ndarray, count: int, rng: np.random.Generator) -> tuple:
+    """Return the centres (b, d_x), (b, d_y) of the package: k-means on the pairs, and two pairs.
+
+    These are the innermost and the outermost; one start of k-means++, where the package has ten.
+    """
+    from sklearn.cluster import KMeans
+
+    pairs = np.hstack([X, Y])
+    order = np.argsort(np.linalg.norm(pairs - pairs.mean(axis=0), axis=1), kind="stable")
+    ends, rest = pairs[order[[0, -1]]], pairs[order[1:-1]]
+    clusters = min(count, len(pairs)) - len(ends)
+    seed = int(rng.integers(2**31))
+    with warnings.catch_warnings():
+        # Rows that repeat may leave fewer distinct pairs than clusters: some centres then coincide.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KMeans(clusters, n_init=1, random_state=seed).fit(rest).cluster_centers_
+    both = np.vstack([ends, found])
+    return both[:, : X.shape[1]], both[:, X.shape[1] :]
+
+
+def _distances(A, B):
+    """Return |a - b|, shape (a, b)."""
+    xp = array_namespace(A)
+    return xp.sqrt(-2.0 * log_gaussian_kernel(A, B, np.ones(A.shape[1])))

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._shared.batch_fit import BatchFitted
-from kcde.estimators._shared.gaussian_mixtures import mixture_cdf, mixture_crps, mixture_quantile
+from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp

@@ -1,16 +1,13 @@
 """Natural gradient boosting with a normal density."""
 
-from collections.abc import Callable
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import to_numpy
-from kcde.estimators._shared.libraries import from_library
-from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
-from kcde.estimators._shared.spread import column_std
+from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._shared import checks
+from kcde.estimators._shared.pushforward import NormalResiduals
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, from_library, some_columns
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of, seed_of
@@ -20,7 +17,7 @@ HELD_OUT_PARTS = 5
 """One of so many parts of the rows chooses the number of stages."""
 
 
-class NGBoost(Pushforward):
+class NGBoost(NormalResiduals):
     """p(y|x) = N(m(x), s(x)²), m and log s sums of trees grown along the natural gradient.
 
     Of the log likelihood, with a tree of depth 3 for each of the two in every stage (Duan et al.,
@@ -85,7 +82,11 @@ class NGBoost(Pushforward):
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        self._check_parameters(Y)
+        checks.one_y(self, Y)
+        checks.positive("learning_rate", self.learning_rate)
+        checks.whole("stages", self.stages, optional=True)
+        checks.whole("max_stages", self.max_stages)
+        checks.whole("patience", self.patience)
         std = as_bandwidths(column_std(Y), 1, "the standard deviation of y")
         self._centre, self._scale = float(Y.mean()), float(std[0])
         X, z = some_columns(X), (Y[:, 0] - self._centre) / self._scale
@@ -93,28 +94,13 @@ class NGBoost(Pushforward):
         self.stages_ = self._choose(X, z) if self.stages is None else self.stages
         self.boosting_ = self._regressor(self.stages_).fit(X, z)
 
-    def _check_parameters(self, Y: np.ndarray) -> None:
-        if Y.shape[1] != 1:
-            raise ValueError(f"NGBoost is of one y; got {Y.shape[1]}: fit one model for each")
-        for name in ("stages", "max_stages", "patience"):
-            value = getattr(self, name)
-            if value is None and name == "stages":
-                continue
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
-        if not 0 < self.learning_rate < np.inf:
-            raise ValueError(f"learning_rate must be positive; got {self.learning_rate!r}")
-
     def _choose(self, X: np.ndarray, z: np.ndarray) -> int:
         """Return the number of stages with the largest likelihood of a fifth of the rows."""
         rng = rng_of("selection", self.random_state)
         held_out = self._kfold(np.arange(len(z)), HELD_OUT_PARTS, rng)[0]
         rows = complement(held_out, len(z))
         if np.ptp(z[rows]) == 0:
-            raise ValueError(
-                f"y is constant in the {len(rows)} rows that are not held out; add rows, or give "
-                "stages"
-            )
+            raise ValueError("y is constant in the rows that are not held out: give stages")
         model = self._regressor(self.max_stages)
         held = {"X_val": X[held_out], "Y_val": z[held_out]}
         model.fit(X[rows], z[rows], **held, early_stopping_rounds=self.patience)
@@ -135,29 +121,7 @@ class NGBoost(Pushforward):
             verbose=False,
         )
 
-    def mean(self, X):
-        """Return E[Y|x] = m(x), shape (n, 1), for X (n, d_x)."""
-        return self._line(self._check_features(X))[0]
-
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, 1)."""
-        X, Y = self._check_pair(X, Y)
-        return _log_normal(to_numpy(Y), *self._line(X))[:, 0]
-
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, 1)."""
-        Y = to_numpy(self._check_outputs(Y)).T
-        return lambda X: _log_normal(Y, *self._line(self._check_features(X)))
-
     def _line(self, X):
-        found = self.boosting_.pred_dist(some_columns(to_numpy(X))).params
-        location = self._centre + self._scale * found["loc"]
-        return location[:, None], self._scale * found["scale"][:, None]
-
-    def _push(self, X, Z):
-        location, scale = self._line(X)
-        return location[:, :, None] + scale[:, :, None] * to_numpy(Z)
-
-
-def _log_normal(Y, location, scale) -> np.ndarray:
-    return -0.5 * ((Y - location) / scale) ** 2 - np.log(scale) - 0.5 * np.log(2.0 * np.pi)
+        xp, found = array_namespace(X), self.boosting_.pred_dist(some_columns(to_numpy(X))).params
+        location, scale = self._centre + self._scale * found["loc"], self._scale * found["scale"]
+        return xp.asarray(location)[:, None], xp.asarray(scale)[:, None]

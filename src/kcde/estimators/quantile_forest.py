@@ -1,16 +1,14 @@
 """Quantile regression forests as conditional densities."""
 
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from kcde.arrays import to_numpy
-from kcde.estimators._shared.libraries import from_library
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
-from kcde.estimators._shared.spread import column_std
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, from_library, some_columns
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
@@ -89,7 +87,9 @@ class QuantileForest(GaussianMixture):
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        self._check_parameters(Y)
+        checks.one_y(self, Y)
+        checks.whole("min_samples_leaf", self.min_samples_leaf, optional=True)
+        checks.whole("trees", self.trees)
         std = column_std(Y)
         sizes = LEAVES if self.min_samples_leaf is None else (self.min_samples_leaf,)
         widths = FACTORS * std if self.bandwidth_y is None else np.array([self.bandwidth_y])
@@ -108,18 +108,6 @@ class QuantileForest(GaussianMixture):
         self.forest_, self.min_samples_leaf_ = self._forest.model, int(sizes[best[0]])
         self._centres, self._sigma = Y, widths[best[1]]
         self.bandwidth_y_ = float(self._sigma[0])
-
-    def _check_parameters(self, Y: np.ndarray) -> None:
-        if Y.shape[1] != 1:
-            raise ValueError(
-                f"QuantileForest is of one y; got {Y.shape[1]}: fit one model for each"
-            )
-        for name in ("min_samples_leaf", "trees"):
-            value = getattr(self, name)
-            if value is None and name == "min_samples_leaf":
-                continue
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
 
     def _grown(self, X, Y, min_samples_leaf: int):
         model = from_library("QuantileForest", "quantile_forest", "RandomForestQuantileRegressor")(

@@ -5,9 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks
-from kcde.estimators._shared.ridge import fit_ridge
-from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.arrays import array_namespace
+from kcde.estimators._shared.rows import by_blocks
+from kcde.estimators.base import ConditionalDensity
+from kcde.estimators.linear_gaussian import fit_ridge
 from kcde.estimators.marginal_kde import TUNING_ROWS, MarginalKDE
 
 
@@ -58,8 +59,6 @@ class ResidualKDE(ConditionalDensity):
         "steps) by leave-one-out likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags()
-
     def __init__(
         self, regularization=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0
     ):
@@ -71,9 +70,8 @@ class ResidualKDE(ConditionalDensity):
     def _fit(self, X, Y):
         self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
-        kde = MarginalKDE(
-            self.bandwidth_y, tuning_rows=self.tuning_rows, random_state=self.random_state
-        )
+        options = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
+        kde = MarginalKDE(self.bandwidth_y, **options)
         self.residuals_ = kde.fit(None, array_namespace(X).asarray(residuals))
         self.bandwidth_y_ = self.residuals_.bandwidth_y_
 
@@ -113,19 +111,20 @@ class ResidualKDE(ConditionalDensity):
         xp = array_namespace(X)
         nodes, weights = (xp.asarray(part) for part in self.residuals_._expectation_nodes())
         weights = weights * self.residuals_.density_at(nodes)(None)[0, :]
-        parts = []
-        for rows in row_blocks(X.shape[0], nodes.shape[0], like=X):
+
+        def of(rows):
             points = self._ridge.predict(X[rows, :])[:, None, :] + nodes[None, :, :]
             values = f(xp.reshape(points, (-1, self.n_outputs_)))
-            shape = (points.shape[0], points.shape[1], -1)
-            parts.append(xp.sum(weights[None, :, None] * xp.reshape(values, shape), axis=1))
-        return xp.concat(parts)
+            values = xp.reshape(values, (*points.shape[:2], -1))
+            return xp.sum(weights[None, :, None] * values, axis=1)
+
+        return by_blocks(of, X.shape[0], nodes.shape[0], like=X)
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x) exactly, shape (n, n_samples, d_y): a residual, then a Gaussian."""
         X = self._check_features(X)
-        no_x = X[:, :0]
-        return self._ridge.predict(X)[:, None, :] + self.residuals_.sample(no_x, n_samples, rng)
+        residuals = self.residuals_.sample(X[:, :0], n_samples, rng)
+        return self._ridge.predict(X)[:, None, :] + residuals
 
     def _cdf(self, X, y):
         return self.residuals_.cdf(None, y - self._ridge.predict(X)[:, 0])

@@ -1,4 +1,4 @@
-"""Standardisation from the training rows, around any estimator."""
+"""Wrappers of a density, and the one that standardises by the training rows."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators._shared import shape
+from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import (
     SMALLEST_STD,
     RowChecks,
@@ -16,7 +16,119 @@ from kcde.estimators._shared.rows import (
 )
 
 
-class Standardised(RowChecks, BaseEstimator):
+class Wrapper(RowChecks, BaseEstimator):
+    """The methods of a fitted density `estimator_`, whose x and y may be in other units."""
+
+    @property
+    def tags(self):
+        """The tags of the estimator inside."""
+        return self.estimator.tags
+
+    @property
+    def _units(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Mean and standard deviation of each y, and the sum of the logarithms of the latter."""
+        return np.zeros(1), np.ones(1), 0.0
+
+    def _inner_x(self, X):
+        """Return x as the density inside takes it."""
+        self._check_fitted()
+        return X
+
+    def _inner_y(self, Y):
+        """Return y as the density inside takes it."""
+        self._check_fitted()
+        return Y
+
+    def _inner_pair(self, X, Y) -> tuple:
+        return self._inner_x(X), self._inner_y(Y)
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        inner = self._inner_pair(X, Y)
+        return self.estimator_.log_density(*inner) - self._units[2]
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = self._inner_y(Y)
+        at = self.estimator_.log_density_at(Y)
+        return lambda X: at(self._inner_x(X)) - self._units[2]
+
+    def density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at Y (q, d_y); may be signed."""
+        Y = self._inner_y(Y)
+        at = self.estimator_.density_at(Y)
+        return lambda X: at(self._inner_x(X)) * float(np.exp(-self._units[2]))
+
+    def score(self, X, Y) -> float:
+        """Return the mean log density of the pairs, nats."""
+        log_density = self.log_density(X, Y)
+        return float(array_namespace(log_density).mean(log_density))
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x], shape (n, q), with f on the units of y."""
+        X = self._inner_x(X)
+        return self.estimator_.conditional_expectation(lambda Y: f(self._restore(Y)), X)
+
+    def mean(self, X):
+        """Return E[Y|x], shape (n, d_y), where the estimator inside has it."""
+        X = self._inner_x(X)
+        return self._restore(self.estimator_.mean(X))
+
+    def variance(self, X):
+        """Return the variance of each y given x, shape (n, d_y), where the estimator has it."""
+        X = self._inner_x(X)
+        variance = self.estimator_.variance(X)
+        return variance * array_namespace(variance).asarray(self._units[1] ** 2)
+
+    def cdf(self, X, Y):
+        """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
+        inner = self._inner_pair(X, Y)
+        return self.estimator_.cdf(*inner)
+
+    def crps(self, X, Y):
+        """Return the CRPS of pairs X (n, d_x) and Y (n,) or (n, 1) in the units of y, (n,)."""
+        inner = self._inner_pair(X, Y)
+        return self.estimator_.crps(*inner) * float(self._units[1][0])
+
+    def cdf_and_crps(self, X, Y) -> tuple:
+        """Return `cdf` and `crps`, shape (n,) each, for about the cost of one."""
+        inner = self._inner_pair(X, Y)
+        cdf, crps = self.estimator_.cdf_and_crps(*inner)
+        return cdf, crps * float(self._units[1][0])
+
+    def quantile(self, X, p):
+        """Return the p-quantiles of y given x: (n,), or (n, k) for k of them."""
+        X = self._inner_x(X)
+        return self._restore_one(self.estimator_.quantile(X, p))
+
+    def interval(self, X, level: float):
+        """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
+        X = self._inner_x(X)
+        return self._restore_one(self.estimator_.interval(X, level))
+
+    def mode(self, X):
+        """Return the y of the highest density of each x, shape (n,)."""
+        X = self._inner_x(X)
+        return self._restore_one(self.estimator_.mode(X))
+
+    plot = Distribution.plot
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw y, shape (n, n_samples, d_y)."""
+        X = self._inner_x(X)
+        return self._restore(self.estimator_.sample(X, n_samples, rng))
+
+    def _restore(self, Y):
+        xp, (mean, std, _) = array_namespace(Y), self._units
+        return Y * xp.asarray(std) + xp.asarray(mean)
+
+    def _restore_one(self, y):
+        """Return values of a one-dimensional y in its units, any shape."""
+        mean, std, _ = self._units
+        return y * float(std[0]) + float(mean[0])
+
+
+class Standardised(Wrapper):
     """Fit an estimator to x and y of mean 0 and standard deviation 1; densities in original units.
 
     log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. Columns of x that are constant in the training rows
@@ -52,11 +164,6 @@ class Standardised(RowChecks, BaseEstimator):
 
     def __init__(self, estimator):
         self.estimator = estimator
-
-    @property
-    def tags(self):
-        """The tags of the estimator inside."""
-        return self.estimator.tags
 
     def fit(self, X, Y, groups=None) -> "Standardised":
         """Fit to X (n, d_x) or None, and Y (n, d_y), or (n,) for one y; data frames as well.
@@ -138,98 +245,20 @@ class Standardised(RowChecks, BaseEstimator):
         columns = np.arange(self._check_fitted().n_outputs_)
         return _standardise(self._check_outputs(Y), self.mean_y_, self.std_y_, columns)
 
-    def log_density(self, X, Y):
-        """Return log p(y|x) in original units, nats, shape (n,)."""
+    @property
+    def _units(self):
+        return self.mean_y_, self.std_y_, self.log_scale_
+
+    _inner_x, _inner_y = transform_x, transform_y
+
+    def _inner_pair(self, X, Y):
         X, Y = self._check_pair(X, Y)
-        inner = self.estimator_.log_density(self.transform_x(X), self.transform_y(Y))
-        return inner - self.log_scale_
-
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X -> log p(Y|X) in original units, shape (n, q)."""
-        Y = self.transform_y(Y)
-        at = self.estimator_.log_density_at(Y)
-        return lambda X: at(self.transform_x(X)) - self.log_scale_
-
-    def score(self, X, Y) -> float:
-        """Return the mean log density in original units, nats."""
-        log_density = self.log_density(X, Y)
-        return float(array_namespace(log_density).mean(log_density))
-
-    def conditional_expectation(self, f: Callable, X):
-        """Return E[f(Y)|x], shape (n, q), with f on original units."""
-        X = self.transform_x(X)
-        return self.estimator_.conditional_expectation(lambda Y: f(self._restore(Y)), X)
-
-    def mean(self, X):
-        """Return E[Y|x] in original units, shape (n, d_y), where the estimator inside has it."""
-        X = self.transform_x(X)
-        return self._restore(self.estimator_.mean(X))
-
-    def cdf(self, X, Y):
-        """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
-        X, Y = self._check_pair(X, Y)
-        return self.estimator_.cdf(self.transform_x(X), self.transform_y(Y))
-
-    def crps(self, X, Y):
-        """Return the CRPS of pairs X (n, d_x) and Y (n,) or (n, 1) in the units of y, (n,)."""
-        X, Y = self._check_pair(X, Y)
-        found = self.estimator_.crps(self.transform_x(X), self.transform_y(Y))
-        return found * float(self.std_y_[0])
-
-    def cdf_and_crps(self, X, Y) -> tuple:
-        """Return `cdf` and `crps`, shape (n,) each, for about the cost of one."""
-        X, Y = self._check_pair(X, Y)
-        cdf, crps = self.estimator_.cdf_and_crps(self.transform_x(X), self.transform_y(Y))
-        return cdf, crps * float(self.std_y_[0])
-
-    def quantile(self, X, p):
-        """Return the p-quantiles of y given x in original units: (n,), or (n, k) for k of them."""
-        X = self.transform_x(X)
-        return self._restore_one(self.estimator_.quantile(X, p))
-
-    def interval(self, X, level: float):
-        """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        X = self.transform_x(X)
-        return self._restore_one(self.estimator_.interval(X, level))
-
-    def mode(self, X):
-        """Return the y of the highest density of each x in original units, shape (n,)."""
-        X = self.transform_x(X)
-        return self._restore_one(self.estimator_.mode(X))
-
-    def plot(self, X, axes=None, labels=None):
-        """Draw p(y|x) of at most 20 x in original units; see `ConditionalDensity.plot`."""
-        return shape.plot(self, X, axes, labels)
-
-    def variance(self, X):
-        """Return the variance of each y given x in original units squared, shape (n, d_y)."""
-        X = self.transform_x(X)
-        variance = self.estimator_.variance(X)
-        return variance * array_namespace(variance).asarray(self.std_y_**2)
-
-    def density_at(self, Y) -> Callable:
-        """Return a function X -> p(Y|X) in original units, shape (n, q); signed where it is."""
-        Y = self.transform_y(Y)
-        at = self.estimator_.density_at(Y)
-        return lambda X: at(self.transform_x(X)) * float(np.exp(-self.log_scale_))
+        return self.transform_x(X), self.transform_y(Y)
 
     def nonpositive_share(self, X, Y) -> float:
         """Return the share of the pairs where the estimate inside, if signed, is not positive."""
-        X, Y = self._check_pair(X, Y)
-        return self.estimator_.nonpositive_share(self.transform_x(X), self.transform_y(Y))
-
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw y in original units, shape (n, n_samples, d_y)."""
-        X = self.transform_x(X)
-        return self._restore(self.estimator_.sample(X, n_samples, rng))
-
-    def _restore(self, Y):
-        xp = array_namespace(Y)
-        return Y * xp.asarray(self.std_y_) + xp.asarray(self.mean_y_)
-
-    def _restore_one(self, y):
-        """Return values of a one-dimensional y in original units, any shape."""
-        return y * float(self.std_y_[0]) + float(self.mean_y_[0])
+        inner = self._inner_pair(X, Y)
+        return self.estimator_.nonpositive_share(*inner)
 
 
 def _moments(name: str, array) -> tuple[np.ndarray, np.ndarray]:
@@ -240,9 +269,9 @@ def _moments(name: str, array) -> tuple[np.ndarray, np.ndarray]:
     std[constant] = 0.0
     small = ~constant & (std < SMALLEST_STD)
     if np.any(small):
+        columns = np.flatnonzero(small).tolist()
         raise ValueError(
-            f"{name} has a standard deviation below {SMALLEST_STD:g}, where float64 loses digits, "
-            f"in column(s) {np.flatnonzero(small).tolist()}; multiply it by a power of ten"
+            f"{name} varies by less than {SMALLEST_STD:g} in column(s) {columns}: scale them up"
         )
     return values.mean(axis=0), std
 

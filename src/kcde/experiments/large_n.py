@@ -19,8 +19,7 @@ from kcde import scores
 from kcde.arrays import row_blocks, to_numpy
 from kcde.data import made_up, names
 from kcde.estimators import Standardised, estimator_class
-from kcde.estimators._shared.floored import weight_of_floor
-from kcde.estimators._shared.location_scale import Normal, StudentT
+from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
 from kcde.experiments import _measured_fit, methods
 from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
 from kcde.kernels import GaussianKernel

@@ -168,7 +168,7 @@ def test_weights_that_cancel_are_no_source_of_samples(pairs, rng, monkeypatch):
     model = CDO(**given, weights="signed").fit(X, np.hstack([Y, Y**2]))
     huge = np.tile([[1e7, 1e-7 - 1e7]], (1, 72))
     monkeypatch.setattr(model, "_signed_weights", lambda X: huge)
-    monkeypatch.setattr("kcde.estimators._shared.signed_mixture._MOST_PROPOSALS", 1000)
+    monkeypatch.setattr("kcde.estimators._shared.mixture._MOST_PROPOSALS", 1000)
     monkeypatch.setattr(model, "_centres", np.zeros_like(model.reference_))
     with pytest.raises(FloatingPointError, match="the weights cancel each other; raise"):
         model.sample(X[:1], 500, rng)

@@ -1,5 +1,7 @@
-"""What importing the package and its estimators imports, and names that are not there."""
+"""What importing the package and its estimators imports, and where jax computes."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -42,17 +44,39 @@ def test_a_class_by_its_name_has_all_that_its_fits_import():
     assert {"jax", "optax", "flowjax", "scipy.optimize"} <= found
 
 
-def test_each_name_is_what_its_module_has():
-    assert {name: getattr(kcde, name).__name__ for name in kcde.LAZY} == dict(
-        zip(kcde.LAZY, kcde.LAZY, strict=True)
-    )
-    assert set(kcde.LAZY) <= set(dir(kcde))
-    assert "Standardised" not in estimators.estimator_names()
-
-
 def test_a_wrong_name_of_an_estimator_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match=r"no estimator 'KCFE' \(did you mean `KCEF`\?\); known: "):
         estimators.estimator_class("KCFE")
     for module in (kcde, estimators):
         with pytest.raises(AttributeError, match="no attribute 'kcfe'"):
             module.kcfe  # noqa: B018
+
+
+# What jax itself makes of the variables, read where it reads them when it starts on a GPU.
+_ASK = """
+import json
+import kcde.estimators._nade.training
+import jax
+from jaxlib.xla_client import generate_pjrt_gpu_plugin_options
+print(json.dumps([
+    jax.config.jax_platforms,
+    generate_pjrt_gpu_plugin_options().get("preallocate"),
+    jax.config.jax_default_matmul_precision,
+    jax._src.xla_bridge.backends_are_initialized(),
+]))
+"""
+
+
+def settings(**variables):
+    """Platform, preallocation, precision of products, and whether jax has started, of a process."""
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)} | variables
+    command = [sys.executable, "-c", _ASK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_training_is_on_the_cpu_or_shares_the_gpu_in_float32_and_the_user_decides():
+    assert settings() == ["cpu", False, None, False]
+    assert settings(JAX_PLATFORMS="cuda") == ["cuda", False, "float32", False]
+    own = {"XLA_PYTHON_CLIENT_PREALLOCATE": "true", "JAX_DEFAULT_MATMUL_PRECISION": "tensorfloat32"}
+    assert settings(JAX_PLATFORMS="cuda", **own)[1:3] == [True, "tensorfloat32"]

@@ -1,16 +1,24 @@
+"""KCEF and KEF: against loops, refits of every fold, finite differences and quadrature."""
+
 import numpy as np
 import pytest
-from scipy.integrate import cumulative_trapezoid, quad
+from scipy.integrate import cumulative_trapezoid
 from scipy.stats import kstest
 
 from kcde.estimators import KCEF, KEF
-from kcde.estimators._kcef.score_matching import held_out_score, normal_equations, score_system
-from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid, _LikelihoodSearch, _union
+from kcde.estimators._kcef.score_matching import (
+    held_out_scores,
+    score_system,
+    write_normal_equations,
+)
+from kcde.estimators._kcef.selection import ScoreGrid
 from kcde.estimators.kcef import choose_from_grids
+from kcde.estimators.kef import NystromSystem
+from kcde.estimators.kef import held_out_scores as scores_of_bases
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
-from naive import NaiveKCEF
+from naive import NaiveKCEF, partial
 
 
 @pytest.fixture
@@ -32,25 +40,6 @@ def test_theorem_1_equals_a_naive_loop(plane, d_y):
     np.testing.assert_allclose(model.log_unnormalized(*points), expected, rtol=1e-9)
     shared = model.log_unnormalized_at(points[1])(points[0])
     np.testing.assert_allclose(np.diagonal(shared), expected, rtol=1e-9)
-
-
-def test_one_dimensional_closed_form(pairs):
-    """(G + nλ)β = h/λ with G = -K∘g″ and h = (M1 + Gr)/n, M = K∘g‴; ∂T = -nλβ at the data."""
-    X, Y = pairs
-    n, s, lam = len(X), 0.9, 1e-2
-    D, K = Y - Y.T, GaussianKernel(1.1)(X, X)
-    g = np.exp(-(D**2) / (2 * s**2))
-    G = -K * (D**2 / s**4 - 1 / s**2) * g
-    M = K * (3 * D / s**4 - D**3 / s**6) * g
-    r = -Y[:, 0] / 4
-    beta = np.linalg.solve(G + n * lam * np.eye(n), (M.sum(axis=1) + G @ r) / n / lam)
-    model = KCEF(1.1, s, lam).fit(X, Y)
-    np.testing.assert_allclose(model.coef_[:, 0], beta, rtol=1e-9)
-    (_, first), second = model._T.value_and_gradient(X, Y), model._T.second_derivatives(X, Y)
-    np.testing.assert_allclose(first[:, 0], -n * lam * beta, rtol=1e-7)
-    Q = K * (3 / s**4 - 6 * D**2 / s**6 + D**4 / s**8) * g
-    expected = -(Q.sum(axis=1) - M @ r) / (n * lam) - M @ beta
-    np.testing.assert_allclose(second, expected, rtol=1e-7)
 
 
 def test_one_bandwidth_by_held_out_likelihood(pairs, monkeypatch):
@@ -77,48 +66,6 @@ def test_one_bandwidth_by_held_out_likelihood(pairs, monkeypatch):
         KCEF(selection="shared-likelihood").fit(X, np.hstack([Y, Y]))
 
 
-def test_solution_minimises_the_penalised_score(plane):
-    """J(T) + λ/2 ‖T‖² over the span of ξ̂ and the Γ_x ∂_i k, as a generic quadratic program."""
-    X, Y = plane
-    lam, n = 0.05, len(X)
-    model = KCEF(1.0, 1.2, lam).fit(X, Y)
-    naive = NaiveKCEF(X, Y, 1.0, np.full(2, 1.2), lam)
-    pairs = naive.pairs
-    G = np.array(
-        [[-naive.k_x(a, b) * naive.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
-    )
-    h = np.array([naive.xi_gradient(X[b], Y[b], i) for b, i in pairs])
-    xi_norm = 0.0
-    for a in range(n):
-        for i in range(2):
-            r = -Y[a, i] / 4
-            inner = [
-                naive.k_x(a, b)
-                * (
-                    naive.dk(Y[b], Y[a], j, j, i, i)
-                    - naive.dk(Y[b], Y[a], j, j, i) * r
-                    + (naive.dk(Y[b], Y[a], j, i, i) - naive.dk(Y[b], Y[a], j, i) * r)
-                    * -Y[b, j]
-                    / 4
-                )
-                for b in range(n)
-                for j in range(2)
-            ]
-            xi_norm += sum(inner) / n**2
-    # T = t ξ̂ + Σ β Γ∂k: gradients at the data, norm, and the linear term ⟨T, ξ̂⟩.
-    A = np.column_stack([h, G])
-    gram = np.block([[np.array([[xi_norm]]), h[None]], [h[:, None], G]])
-    linear = np.concatenate([[xi_norm], h])
-    best = np.linalg.lstsq(A.T @ A / n + lam * gram, -linear, rcond=None)[0]
-
-    def objective(w):
-        return 0.5 * w @ (A.T @ A / n) @ w + linear @ w + 0.5 * lam * w @ gram @ w
-
-    ours = np.concatenate([[-1 / lam], model.coef_.ravel()])
-    assert objective(ours) == pytest.approx(objective(best), rel=1e-9)
-    assert objective(ours) < objective(0.99 * ours)
-
-
 def test_derivatives_equal_finite_differences(plane):
     X, Y = plane
     model = KCEF(1.0, [1.1, 0.8], 0.02).fit(X, Y)
@@ -137,22 +84,6 @@ def test_derivatives_equal_finite_differences(plane):
     assert model.score_matching_loss(X, Y) == pytest.approx(loss, abs=1e-5)
 
 
-@pytest.mark.parametrize("d_y", [1, 2])
-def test_score_path_equals_refitting_every_fold(plane, d_y, rng):
-    X, Y = plane[0], plane[1][:, :d_y]
-    folds, path = kfold(len(X), 5, rng), np.array([1e-3, 0.1, 1.0])
-    kernel_x, kernel_y = GaussianKernel(0.9), GaussianKernel(1.1)
-    system = score_system(kernel_x(X, X), kernel_y.derivatives(Y, Y), -Y / 4)
-    expected = np.zeros(3)
-    for k, lam in enumerate(path):
-        for held_out in folds:
-            rows = complement(held_out, len(X))
-            model = KCEF(0.9, 1.1, lam).fit(X[rows], Y[rows])
-            loss = model.score_matching_loss(X[held_out], Y[held_out])
-            expected[k] += loss * len(held_out) / len(X)
-    np.testing.assert_allclose(held_out_score(system, folds, path), expected, rtol=1e-7)
-
-
 def test_choices_from_several_grids_equal_refitting_every_fold(pairs, rng):
     X, Y = pairs[0][:24], pairs[1][:24]
     shared = np.array([0.9, 2.0])
@@ -166,7 +97,7 @@ def test_choices_from_several_grids_equal_refitting_every_fold(pairs, rng):
         folds = kfold(len(X), grid.folds, rng_of("selection", 7))
         naive = {
             (sigma, lam): np.mean(
-                np.concatenate([_losses(X, Y, sigma, lam, held_out) for held_out in folds])
+                np.concatenate([_losses(X, Y, sigma, sigma, lam, held_out) for held_out in folds])
             )
             for sigma in grid.bandwidths
             for lam in grid.regularizations
@@ -176,100 +107,11 @@ def test_choices_from_several_grids_equal_refitting_every_fold(pairs, rng):
         assert choice.regularization == best[1]
 
 
-def test_scores_of_several_grids_share_what_differs_by_rounding(pairs):
-    X, Y = pairs[0][:24], pairs[1][:24]
-    sigmas, path = np.array([0.9, 2.0]), np.array([1e-3, 0.1])
-    near = ScoreGrid(sigmas * (1 + 1e-14), path * (1 - 1e-14), 5)
-    alone = KCEF(random_state=7)
-    first, second = choose_from_grids(alone, X, Y, [ScoreGrid(sigmas, path, 5), near])
-    assert second.bandwidth_x == first.bandwidth_x * (1 + 1e-14)
-    assert second.regularization == first.regularization * (1 - 1e-14)
-    assert len(_union([sigmas, near.bandwidths])) == 2
-
-
-def _losses(X, Y, sigma, lam, held_out):
+def _losses(X, Y, sigma_x, sigma_y, lam, held_out):
     """The score of each row held out, of a model of the others."""
     rows = complement(held_out, len(X))
-    model = KCEF(sigma, sigma, lam).fit(X[rows], Y[rows])
+    model = KCEF(sigma_x, sigma_y, lam).fit(X[rows], Y[rows])
     return [model.score_matching_loss(X[[i]], Y[[i]]) for i in held_out]
-
-
-def test_likelihood_search_equals_refitting_every_fold(pairs, rng):
-    X, Y = pairs
-    folds, path = kfold(len(X), 5, rng), np.array([1e-2, 0.1])
-    found = _LikelihoodSearch(X, Y, folds, 2.0).over([0.9], [1.1], path)[0, 0]
-    expected = np.zeros(2)
-    for k, lam in enumerate(path):
-        for held_out in folds:
-            rows = complement(held_out, len(X))
-            model = KCEF(0.9, 1.1, lam).fit(X[rows], Y[rows])
-            expected[k] += model.log_density(X[held_out], Y[held_out]).sum() / len(X)
-    # The search integrates on fixed panels, the fitted model adaptively.
-    np.testing.assert_allclose(found, expected, rtol=3e-5)
-
-
-def test_log_density_equals_scipy_quadrature(pairs):
-    X, Y = pairs
-    model = KCEF(1.0, 0.8, 1e-3).fit(X, Y)
-    for x, y, value in zip(X[:3], Y[:3], model.log_density(X[:3], Y[:3]), strict=True):
-
-        def f(t, x=x):
-            return np.exp(model.log_unnormalized(x[None], np.array([[t]]))[0])
-
-        Z = quad(f, -12, 12, limit=400, epsabs=1e-12)[0]
-        assert value == pytest.approx(np.log(f(y[0]) / Z), abs=1e-7)
-
-
-def test_importance_sampling_agrees_with_quadrature_within_its_error(pairs, rng):
-    X, Y = pairs
-    model = KCEF(1.0, 0.8, 1e-2).fit(X, Y)
-    exact = model.log_normaliser(X, method="quadrature").log_z
-    for _ in range(5):
-        drawn = model.log_normaliser(X, method="importance", n_samples=4000, rng=rng)
-        assert np.all(np.abs(drawn.log_z - exact) < 5 * drawn.stderr)
-        assert abs((drawn.log_z - exact).mean()) < 4 * drawn.mean_stderr
-
-
-def test_selection_by_score_takes_the_best_of_the_declared_grid(pairs):
-    model = KCEF().fit(*pairs)
-    score = model.cv_results_["score"]
-    assert score.shape == (20, 20)
-    i, j = np.unravel_index(np.argmin(score), score.shape)
-    assert model.bandwidth_x_[0] == model.bandwidth_y_[0] == model.cv_results_["bandwidth"][i]
-    assert model.regularization_ == model.cv_results_["regularization"][j]
-    assert score[i, j] < score.max()
-
-
-def test_selection_by_likelihood_improves_on_its_coarse_grid(pairs):
-    model = KCEF(selection="likelihood").fit(*pairs)
-    coarse = model.cv_results_["log_likelihood"]
-    assert coarse.shape == (8, 8, 7)
-    assert model.cv_results_["best_log_likelihood"] >= coarse.max()
-
-
-def test_what_is_given_is_not_chosen(pairs):
-    model = KCEF(bandwidth_y=0.7, regularization=0.01).fit(*pairs)
-    assert model.bandwidth_y_ == [0.7]
-    assert model.regularization_ == 0.01
-    assert model.cv_results_["score"].shape == (20, 1)
-
-
-def test_tuning_rows_bound_the_selection_only(pairs):
-    X, Y = pairs
-    model = KCEF(tuning_rows=10).fit(X, Y)
-    assert model.coef_.shape == Y.shape
-    few = KCEF(tuning_rows=10, random_state=3).fit(X, Y).cv_results_["score"]
-    assert not np.allclose(few, model.cv_results_["score"])
-
-
-def test_kef_is_kcef_without_x(pairs):
-    Y = pairs[1]
-    kef = KEF(0.8, 0.01).fit(None, Y)
-    kcef = KCEF(1.0, 0.8, 0.01).fit(np.zeros((len(Y), 1)), Y)
-    np.testing.assert_allclose(kef.coef_, kcef.coef_, rtol=1e-12)
-    np.testing.assert_allclose(
-        kef.log_density(None, Y), kcef.log_density(np.zeros((len(Y), 1)), Y), rtol=1e-10
-    )
 
 
 def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
@@ -281,65 +123,6 @@ def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
     grid = np.stack(np.meshgrid(*[np.linspace(-6, 6, 121)] * 2), axis=-1).reshape(-1, 2)
     p = np.exp(model.log_unnormalized_at(grid)(x))[0]
     np.testing.assert_allclose(draws.mean(axis=0), p @ grid / p.sum(), atol=0.2)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bandwidth_x": -1.0}, "bandwidth_x must be positive"),
-        ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
-        ({"regularization": 0.0}, "regularization must be positive"),
-        ({"regularization": np.inf}, "regularization must be positive and finite"),
-        ({"base_std": 0.0}, "base_std must be positive"),
-        ({"base_std": np.inf}, "base_std must be positive and finite"),
-        ({"penalty": -0.1}, "penalty must not be negative; got -0.1"),
-        (
-            {"selection": "luck"},
-            r"\['early-stopping', .*, 'likelihood', 'score', 'shared-likelihood'\]; got 'luck'",
-        ),
-        ({"folds": 40}, "40-fold cross-validation needs at least 40 rows; got 30"),
-    ],
-)
-def test_bad_hyperparameters_are_named(pairs, options, message):
-    with pytest.raises(ValueError, match=message):
-        KCEF(**options).fit(*pairs)
-
-
-def test_likelihood_selection_refuses_two_dimensional_y(plane):
-    with pytest.raises(ValueError, match="needs one-dimensional y; got d_y = 2"):
-        KCEF(selection="likelihood").fit(*plane)
-
-
-def test_hyperparameters_say_what_is_to_be_chosen():
-    assert not Hyperparameters(None, 1.0, 1.0).complete
-    assert Hyperparameters(np.ones(2), 1.0, 1.0).complete
-
-
-@pytest.mark.parametrize("d_y", [1, 3])
-def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
-    """Blocks on and below the diagonal, against every pair at once."""
-    X, Y = rng.standard_normal((23, 2)), rng.standard_normal((23, d_y))
-    sigma_x, sigma_y = np.array([0.8, 1.2]), np.array([0.9, 1.4, 0.7])[:d_y]
-    whole = score_system(
-        GaussianKernel(sigma_x)(X, X), GaussianKernel(sigma_y).derivatives(Y, Y), -Y / 4
-    )
-    monkeypatch.setattr("kcde.arrays._BLOCK", 5 * 23 * d_y)
-    G, M1 = normal_equations(X, Y, sigma_x, sigma_y)
-    np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)
-    np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)
-
-
-def test_density_far_outside_the_training_range_is_finite_and_normalised(pairs):
-    """There T vanishes and the base density N(0, 2²) is left."""
-    X, Y = pairs
-    model = KCEF(1.0, 0.9, 1e-6).fit(X, Y)
-    far = np.array([[1e3, -1e3], [40.0, 0.0]])
-    y = np.linspace(-25, 25, 20001)[:, None]
-    density = np.exp(model.log_density_at(y)(far))
-    np.testing.assert_allclose(np.trapezoid(density, y[:, 0], axis=1), 1.0, atol=1e-8)
-    expected = -0.5 * (y[:, 0] / 2) ** 2 - np.log(2 * np.sqrt(2 * np.pi))
-    np.testing.assert_allclose(model.log_density_at(y)(far)[0], expected, atol=1e-8)
-    assert np.isfinite(model.log_density(X[:1], np.array([[1e4]]))).all()
 
 
 def check_distribution(model, X, draws):
@@ -359,21 +142,6 @@ def test_draws_by_inversion_have_the_distribution_of_the_quadrature(pairs, width
     x = X[:3]
     draws = model.sample(x, 4000, np.random.default_rng(3))[:, :, 0]
     check_distribution(model, x, draws)
-
-
-def test_what_draws_invert_is_the_density_on_nodes_that_resolve_it(pairs):
-    X, Y = pairs
-    model = KCEF(1.0, 0.2, 1e-3).fit(X, Y)
-    tables = list(model._log_density_tables(X[:7]))
-    log_density, nodes = np.concatenate([table for table, _ in tables]), tables[0][1]
-    expected = model.log_unnormalized_at(nodes[:, None])(X[:7])
-    shift = (expected - log_density).mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(log_density + shift, expected, rtol=1e-6, atol=1e-6)
-    assert np.ptp(expected, axis=1).min() > 50  # nats
-    assert nodes[0] < -15.9
-    assert nodes[-1] > 15.9
-    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-    assert np.abs(np.diff(density, axis=1)).max() < 0.08
 
 
 @pytest.mark.parametrize("scale", [1.0, 6.0])
@@ -404,3 +172,94 @@ def test_draws_from_narrow_bumps_follow_the_distribution(rng):
     assert len(nodes) < 0.1 * (nodes[-1] - nodes[0]) / np.diff(nodes).min()
     draws = model.sample(X[:3], 4000, rng)[:, :, 0]
     check_distribution(model, X[:3], draws)
+
+
+@pytest.mark.parametrize("d_y", [1, 2])
+def test_score_path_equals_refitting_every_fold(plane, d_y, rng):
+    X, Y = plane[0], plane[1][:, :d_y]
+    folds, path = kfold(len(X), 5, rng), np.array([1e-3, 0.1, 1.0])
+    kernel_x, kernel_y = GaussianKernel(0.9), GaussianKernel(1.1)
+    system = score_system(kernel_x(X, X), kernel_y.derivatives(Y, Y), -Y / 4)
+    found = held_out_scores(system, [folds], path)[0]
+    for lam, value in zip(path, found, strict=True):
+        losses = [_losses(X, Y, 0.9, 1.1, lam, held_out) for held_out in folds]
+        assert value == pytest.approx(np.concatenate(losses).mean(), rel=1e-7)
+
+
+@pytest.mark.parametrize("d_y", [1, 3])
+def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
+    """Blocks on and below the diagonal, against every pair at once."""
+    X, Y = rng.standard_normal((23, 2)), rng.standard_normal((23, d_y))
+    sigma_x, sigma_y = np.array([0.8, 1.2]), np.array([0.9, 1.4, 0.7])[:d_y]
+    derivatives = GaussianKernel(sigma_y).derivatives(Y, Y)
+    whole = score_system(GaussianKernel(sigma_x)(X, X), derivatives, -Y / 4)
+    monkeypatch.setattr("kcde.arrays._BLOCK", 5 * 23 * d_y)
+    G = np.zeros((23 * d_y, 23 * d_y))
+    M1 = write_normal_equations(G, X, Y, sigma_x, sigma_y)
+    np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)
+    np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)
+
+
+@pytest.fixture
+def flat(rng):
+    return rng.standard_normal((25, 2)) @ np.array([[1.0, 0.5], [0.0, 0.8]])
+
+
+def test_nystrom_minimises_the_penalised_score_over_its_span(flat):
+    """β against a generic minimiser of J + λ/2 ‖f‖² + λ₂/2 ‖β‖², entries by the naive loop."""
+    sigma, lam, basis = np.array([1.1, 0.9]), 0.02, flat[:6]
+    pairs = [(b, i) for b in range(6) for i in range(2)]
+    rows = [(a, j) for a in range(len(flat)) for j in range(2)]
+    # ∂_j f(Y_a) and Σ_j ∂_j² f(Y_a) as linear maps of β; each derivative in y changes the sign.
+    first = np.array(
+        [[-partial(basis[b], flat[a], sigma, i, j) for b, i in pairs] for a, j in rows]
+    )
+    second = np.array(
+        [[partial(basis[b], flat[a], sigma, i, j, j) for b, i in pairs] for a, j in rows]
+    )
+    r = np.array([-flat[a, j] / 4 for a, j in rows])
+    gram = np.array(
+        [[-partial(basis[b], basis[c], sigma, i, j) for c, j in pairs] for b, i in pairs]
+    )
+    n = len(flat)
+    quadratic = first.T @ first / n + lam * gram + 1e-5 * np.eye(12)
+    expected = np.linalg.solve(quadratic, -(second.sum(axis=0) + first.T @ r) / n)
+    system = NystromSystem(basis, sigma, 2.0)
+    beta, jitter = system.solve(system.moments(flat), lam)
+    np.testing.assert_allclose(beta.ravel(), expected, rtol=1e-7)
+    assert jitter == 0.0
+
+
+def test_held_out_scores_equal_refitting_every_fold(flat, rng):
+    folds, basis_rows = kfold(len(flat), 5, rng), np.arange(0, 25, 3)
+    found = scores_of_bases(flat, folds, basis_rows, [0.8, 1.3], np.array([1e-2, 0.1]), 2.0)
+    for i, sigma in enumerate((0.8, 1.3)):
+        for j, lam in enumerate((1e-2, 0.1)):
+            total = 0.0
+            for fold in folds:
+                rest = np.setdiff1d(basis_rows, fold)
+                system = NystromSystem(flat[rest], np.full(2, sigma), 2.0)
+                moments = system.moments(flat[complement(fold, len(flat))])
+                model = KEF(sigma, lam).fit(None, flat)
+                model._T = system.parameter(system.solve(moments, lam)[0])
+                total += model.score_matching_loss(None, flat[fold]) * len(fold)
+            assert found[i, j] == pytest.approx(total / len(flat), rel=1e-8)
+
+
+def test_the_exact_system_is_kcef_with_a_constant_kernel(flat):
+    kef, kcef = KEF(1.0, 0.1).fit(None, flat), KCEF(1.0, 1.0, 0.1).fit(flat[:, :0], flat)
+    np.testing.assert_array_equal(kef.coef_, kcef.coef_)
+
+
+def test_copies_of_rows_choose_peaks_unless_they_are_in_one_fold(rng):
+    """A held-out copy sits at the top of a peak, where the second derivative rewards narrowness."""
+    distinct = rng.standard_normal((40, 4))
+    rows = np.concatenate([distinct, distinct[:20]])
+    apart, together, without = (
+        KEF(group_copies=grouped).fit(None, given)
+        for grouped, given in ((False, rows), (True, rows), (True, distinct))
+    )
+    assert apart.bandwidth_y_[0] < 0.3
+    assert apart.cv_results_["score"].min() < 50 * together.cv_results_["score"].min()
+    assert together.bandwidth_y_[0] > 0.8
+    assert together.bandwidth_y_[0] == pytest.approx(without.bandwidth_y_[0], rel=1.0)

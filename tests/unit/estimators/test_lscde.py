@@ -1,13 +1,24 @@
-import gc
-import tracemalloc
+"""LSCDE as published, without clipping, and as the package `cde` has it: against loops."""
 
 import numpy as np
 import pytest
 
+from kcde.arrays import to_numpy
 from kcde.estimators import LSCDE
 from kcde.estimators.lscde import BANDWIDTHS
-from kcde.selection import complement
+from kcde.seeding import rng_of
+from kcde.selection import complement, kfold
 from naive import lscde_density, lscde_weights
+
+EPSILON = 2.0**-52
+AXIS = np.linspace(-15.0, 15.0, 4001)[:, None]
+GIVEN = {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 1e-3, "n_centres": 20}
+PACKAGE = {**GIVEN, "bandwidth_y": 0.6, "n_centres": 12, "implementation": "cde"}
+WEIGHTS = ("clipped", "signed", "constrained", "projected")
+
+
+def bumps(points, centres, sigma):
+    return np.exp(-0.5 * ((points[:, None] - centres) ** 2).sum(axis=2) / sigma**2)
 
 
 def test_weights_and_density_equal_a_naive_loop(pairs):
@@ -17,41 +28,44 @@ def test_weights_and_density_equal_a_naive_loop(pairs):
     alpha = lscde_weights(X, Y, U, V, 0.6, 0.5, 1e-3)
     np.testing.assert_allclose(model.weights_, alpha, atol=1e-8)
     assert (alpha == 0).any()
-    density = np.exp(model.log_density(X[:4], Y[:4] + 0.1))
-    expected = [
-        lscde_density(x, y, U, V, 0.6, 0.5, alpha) for x, y in zip(X[:4], Y[:4] + 0.1, strict=True)
-    ]
-    np.testing.assert_allclose(density, expected, rtol=1e-6)
+    at = X[:4], Y[:4] + 0.1
+    expected = [lscde_density(x, y, U, V, 0.6, 0.5, alpha) for x, y in zip(*at, strict=True)]
+    np.testing.assert_allclose(np.exp(model.log_density(*at)), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("selection", ["likelihood", "squared-error"])
-def test_selection_equals_refitting_every_fold(pairs, selection):
+def held_out_score(kind, X, Y, U, V, sigma, alpha):
+    """The criterion of some rows held out, from its definition."""
+    phi_x, phi_y = bumps(X, U, sigma), bumps(Y, V, sigma)
+    if kind == "likelihood":
+        pairs = zip(X, Y, strict=True)
+        return sum(np.log(lscde_density(x, y, U, V, sigma, sigma, alpha)) for x, y in pairs)
+    if kind == "floor":
+        normaliser = np.maximum(EPSILON, np.sqrt(2 * np.pi) * sigma * phi_x @ alpha)
+        return np.log((phi_x * phi_y) @ alpha / normaliser + EPSILON).sum()
+    curves = bumps(AXIS, V, sigma)
+    square = np.mean([np.trapezoid((curves @ (alpha * row)) ** 2, AXIS[:, 0]) for row in phi_x])
+    return -len(X) * (0.5 * square - (phi_y * phi_x @ alpha).mean())
+
+
+@pytest.mark.parametrize("kind", ["likelihood", "floor", "squared-error"])
+def test_selection_equals_refitting_every_fold(pairs, kind):
     """The path's score at one candidate, by fitting each fold with the same centres."""
     X, Y = pairs
-    model = LSCDE(selection=selection, n_centres=10, random_state=4).fit(X, Y)
-    score = model.cv_results_["score"]
-    i, j = 8, 12
+    how = {"density_floor": EPSILON} if kind == "floor" else {"selection": kind}
+    model = LSCDE(n_centres=10, random_state=4, **how).fit(X, Y)
+    rng = rng_of("selection", 4)
+    rng.permutation(30)  # of the centres
+    score, i, j, total = model.cv_results_["score"], 8, 12, 0.0
     sigma, lam = model.cv_results_["bandwidth"][i], model.cv_results_["regularization"][j]
     U, V = model.centres_x_, model.centres_y_
-    total = 0.0
-    for held_out in _folds(model, len(X)):
-        rows = complement(held_out, len(X))
+    for held in kfold(30, 5, rng):
+        rows = complement(held, 30)
         alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, sigma, lam)
-        if selection == "likelihood":
-            pairs_out = zip(X[held_out], Y[held_out], strict=True)
-            total += sum(
-                np.log(lscde_density(x, y, U, V, sigma, sigma, alpha)) for x, y in pairs_out
-            )
-        else:
-            total -= len(held_out) * _squared_error(X[held_out], Y[held_out], U, V, sigma, alpha)
+        total += held_out_score(kind, X[held], Y[held], U, V, sigma, alpha)
     assert score[i, j] == pytest.approx(total, rel=1e-5)
-    assert (
-        np.nanmax(score)
-        == score[
-            np.flatnonzero(model.cv_results_["bandwidth"] == model.bandwidth_x_[0])[0],
-            np.flatnonzero(model.cv_results_["regularization"] == model.regularization_)[0],
-        ]
-    )
+    best = np.unravel_index(np.nanargmax(score), score.shape)
+    assert model.bandwidth_x_[0] == model.cv_results_["bandwidth"][best[0]]
+    assert model.regularization_ == model.cv_results_["regularization"][best[1]]
 
 
 def test_no_other_bandwidth_of_one_column_is_better(rng):
@@ -66,64 +80,15 @@ def test_no_other_bandwidth_of_one_column_is_better(rng):
         return dict(zip(found["regularization"], found["score"][0], strict=True))
 
     own = np.append(model.bandwidth_x_, model.bandwidth_y_)
-    chosen = scores(own)
-    assert max(chosen, key=chosen.get) == model.regularization_
+    chosen, at = scores(own), model.regularization_
+    assert max(chosen, key=chosen.get) == at
     for column in range(3):
-        for sigma in BANDWIDTHS:
-            other = own.copy()
-            other[column] = sigma
-            at = model.regularization_
+        for sigma in BANDWIDTHS[::2]:
+            other = np.where(np.arange(3) == column, sigma, own)
             assert not scores(other)[at] > chosen[at]
     one = LSCDE(n_centres=15).fit(X, Y)
-    assert one.bandwidth_x_[0] == one.bandwidth_x_[1] == one.bandwidth_y_[0]
     assert max(chosen.values()) > np.nanmax(one.cv_results_["score"]) + 5.0
     assert model.bandwidth_x_[1] > 5.0 * model.bandwidth_x_[0]
-
-
-def test_a_given_bandwidth_is_not_chosen_again(pairs):
-    model = LSCDE(bandwidth_x=0.7, n_centres=10, isotropic=False).fit(*pairs)
-    assert set(model.bandwidth_x_) == {0.7}
-    assert model.bandwidth_y_[0] in BANDWIDTHS
-
-
-def _folds(model, n):
-    from kcde.seeding import rng_of
-    from kcde.selection import kfold
-
-    rng = rng_of("selection", model.random_state)
-    rng.permutation(n)
-    return kfold(n, model.folds, rng)
-
-
-def _squared_error(X, Y, U, V, sigma, alpha):
-    y = np.linspace(-15, 15, 6001)[:, None]
-    bumps = np.exp(-((y - V[:, 0]) ** 2) / (2 * sigma**2))
-    phi_x = np.exp(-((X[:, None] - U) ** 2).sum(axis=2) / (2 * sigma**2))
-    square = np.mean([np.trapezoid((bumps @ (alpha * row)) ** 2, y[:, 0]) for row in phi_x])
-    at_data = np.exp(-((Y - V[:, 0]) ** 2) / (2 * sigma**2)) * phi_x @ alpha
-    return 0.5 * square - at_data.mean()
-
-
-def test_selection_holds_one_basis_at_a_time(rng):
-    """A basis has four matrices of rows by centres; twenty candidates have twenty bases."""
-    X, Y = rng.standard_normal((2000, 1)), rng.standard_normal((2000, 1))
-    model = LSCDE(n_centres=50, density_floor=2.2e-16)
-    gc.disable()
-    tracemalloc.start()
-    try:
-        model.fit(X, Y)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        gc.enable()
-    assert peak < 16 * 2000 * 50 * 8
-
-
-def test_far_from_all_centres_the_density_stays_normalised(pairs):
-    model = LSCDE(0.3, 0.3, 0.1).fit(*pairs)
-    far = np.full((1, 2), 80.0)
-    y = np.linspace(-8, 8, 4001)[:, None]
-    assert np.trapezoid(np.exp(model.log_density_at(y)(far))[0], y[:, 0]) == pytest.approx(1.0)
 
 
 def test_selection_is_not_misled_where_every_basis_function_underflows(rng):
@@ -137,69 +102,95 @@ def test_selection_is_not_misled_where_every_basis_function_underflows(rng):
 def test_density_floor_is_that_of_the_authors_code(pairs):
     """log(p/max(ε, normaliser) + ε): the loss of a point is bounded by -log ε."""
     X, Y = pairs
-    eps = 2.0**-52
     plain = LSCDE(0.3, 0.3, 0.1).fit(X, Y)
-    floored = LSCDE(0.3, 0.3, 0.1, density_floor=eps).fit(X, Y)
-    expected = np.log(np.exp(plain.log_density(X, Y)) + eps)
+    floored = LSCDE(0.3, 0.3, 0.1, density_floor=EPSILON).fit(X, Y)
+    expected = np.log(np.exp(plain.log_density(X, Y)) + EPSILON)
     np.testing.assert_allclose(floored.log_density(X, Y), expected, rtol=1e-9)
     far = np.full((1, 2), 80.0)
-    np.testing.assert_allclose(floored.log_density(far, Y[:1]), np.log(eps))
+    np.testing.assert_allclose(floored.log_density(far, Y[:1]), np.log(EPSILON))
     shared = floored.log_density_at(Y[:4])(X[:4])
     np.testing.assert_allclose(np.diagonal(shared), expected[:4], rtol=1e-9)
 
 
-def test_selection_under_a_floor_equals_refitting_every_fold(pairs):
+def test_each_kind_of_weights_solves_its_problem(pairs):
     X, Y = pairs
-    eps = 2.0**-52
-    model = LSCDE(n_centres=10, density_floor=eps).fit(X, Y)
-    i, j, total = 2, 12, 0.0
-    sigma, lam = model.cv_results_["bandwidth"][i], model.cv_results_["regularization"][j]
+    fits = {name: LSCDE(**GIVEN, weights=name).fit(X, Y) for name in WEIGHTS}
+    alpha = {name: model.weights_ for name, model in fits.items()}
+    phi_x, at_data = bumps(X, fits["signed"].centres_x_, 0.6), fits["signed"].centres_y_
+    curves = bumps(AXIS, at_data, 0.5)
+    H = curves.T @ curves * (AXIS[1, 0] - AXIS[0, 0]) * (phi_x.T @ phi_x) / 30
+    h, shifted = (phi_x * bumps(Y, at_data, 0.5)).mean(axis=0), H + 1e-3 * np.eye(20)
+    free = np.linalg.solve(shifted, h)
+    assert (free < 0).any()
+    np.testing.assert_allclose(alpha["signed"], free, rtol=1e-6)
+    np.testing.assert_allclose(alpha["clipped"], np.maximum(free, 0.0), rtol=1e-6)
+    for name, gradient in (
+        ("constrained", shifted @ alpha["constrained"] - h),
+        ("projected", H @ (alpha["projected"] - free)),
+    ):
+        # The Karush-Kuhn-Tucker conditions decide, for a convex problem.
+        assert (alpha[name] >= 0.0).all()
+        assert gradient.min() > -1e-7
+        assert np.abs(gradient[alpha[name] > 0.0]).max() < 1e-7
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_moments_are_those_of_the_density_in_every_namespace(pairs, other_xp, weights):
+    X, Y = pairs
+    model = LSCDE(**GIVEN, weights=weights).fit(X, Y)
+    density = model.density_at(AXIS)(X[:6])
+    assert (density.min() < 0.0) == (weights == "signed")
+    mass, first, second = (np.trapezoid(density * AXIS.T**p, AXIS[:, 0]) for p in range(3))
+    np.testing.assert_allclose(mass, 1.0)
+    np.testing.assert_allclose(model.mean(X[:6])[:, 0], first, rtol=1e-8)
+    np.testing.assert_allclose(model.variance(X[:6])[:, 0], second - first**2, rtol=1e-7)
+    log_density, positive = model.log_density_at(AXIS)(X[:6]), density > 0.0
+    np.testing.assert_array_equal(np.isfinite(log_density), positive)
+    np.testing.assert_allclose(np.exp(log_density)[positive], density[positive], rtol=1e-9)
+    other = LSCDE(**GIVEN, weights=weights).fit(other_xp.asarray(X), other_xp.asarray(Y))
+    for name in ("mean", "variance", "weights_at"):
+        found = to_numpy(getattr(other, name)(other_xp.asarray(X)))
+        np.testing.assert_allclose(found, getattr(model, name)(X), rtol=1e-6, atol=1e-8)
+
+
+def package(X, Y, U, V, sigma, regularization):
+    """H + λI and h of the package, in plain loops over centres and rows."""
+    b, n, d_y = len(U), len(X), Y.shape[1]
+    a = [np.mean([np.sqrt(np.sum((x - u) ** 2)) for x in X]) for u in U]
+    H, h = np.zeros((b, b)), np.zeros(b)
+    for k in range(b):
+        for m in range(b):
+            eta = 2 * (a[k] + a[m]) + np.sqrt(np.sum((V[k] - V[m]) ** 2))
+            H[k, m] = (np.sqrt(np.pi) * sigma) ** d_y * np.exp(-eta / (5 * sigma**2))
+        for i in range(n):
+            square = np.sum((X[i] - U[k]) ** 2) + np.sum((Y[i] - V[k]) ** 2)
+            h[k] += np.exp(-square / (2 * sigma**2)) / n
+    return H + regularization * np.eye(b), h
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_weights_of_the_package_and_of_its_folds_equal_a_naive_loop(pairs, columns):
+    X, Y = pairs[0], np.hstack([pairs[1], pairs[1] ** 2])[:, :columns]
+    model = LSCDE(**PACKAGE).fit(X, Y)
     U, V = model.centres_x_, model.centres_y_
-    for held_out in _folds(model, len(X)):
-        rows = complement(held_out, len(X))
-        alpha = lscde_weights(X[rows], Y[rows], U, V, sigma, sigma, lam)
-        phi_x = np.exp(-((X[held_out][:, None] - U) ** 2).sum(axis=2) / (2 * sigma**2))
-        phi_y = np.exp(-((Y[held_out] - V[:, 0]) ** 2) / (2 * sigma**2))
-        normaliser = np.maximum(eps, np.sqrt(2 * np.pi) * sigma * phi_x @ alpha)
-        total += np.log((phi_x * phi_y) @ alpha / normaliser + eps).sum()
-    assert model.cv_results_["score"][i, j] == pytest.approx(total, rel=1e-5)
+    free = np.linalg.solve(*package(X, Y, U, V, 0.6, 1e-3))
+    assert (free < 0).any()
+    np.testing.assert_allclose(model.weights_, np.maximum(free, 0.0), rtol=1e-6, atol=1e-9)
+    basis, folds = model._basis(X, Y), np.array_split(np.arange(30), 2)
+    (moments, _), rows = basis.moments_without(folds), folds[1]
+    path = np.array([1e-3, 0.1])
+    for column, lam in zip(basis.weight_path(moments, path).T, path, strict=True):
+        expected = np.linalg.solve(*package(X[rows], Y[rows], U, V, 0.6, lam))
+        np.testing.assert_allclose(column, np.maximum(expected, 0.0), rtol=1e-6, atol=1e-9)
 
 
-def test_weights_that_are_all_negative_are_an_error(rng, monkeypatch):
-    import kcde.estimators.lscde as module
-
-    solve = module.solve_positive_definite
-    monkeypatch.setattr(
-        module,
-        "solve_positive_definite",
-        lambda *a, **k: solve(*a, **k)._replace(x=-np.ones(10)),
-    )
-    with pytest.raises(np.linalg.LinAlgError, match=r"every weight .* is negative"):
-        LSCDE(1.0, 1.0, 1.0).fit(rng.standard_normal((10, 1)), rng.standard_normal((10, 1)))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bandwidth_x": 0.0}, "bandwidth_x must be positive"),
-        ({"bandwidth_y": [1.0, 1.0]}, r"bandwidth_y must be .* shape \(1,\)"),
-        ({"regularization": -1.0}, "regularization must be a positive number"),
-        ({"n_centres": 0}, "n_centres must be at least 1"),
-        ({"density_floor": 0.0}, "density_floor must be a positive number"),
-        ({"selection": "luck"}, "selection must be one of"),
-        ({"isotropic": False, "implementation": "cde"}, "one bandwidth for all columns"),
-    ],
-)
-def test_bad_hyperparameters_are_named(pairs, options, message):
-    with pytest.raises(ValueError, match=message):
-        LSCDE(**options).fit(*pairs)
-
-
-def test_moments_without_a_fold_are_those_of_the_other_rows(pairs):
-    X, Y = pairs
-    basis = LSCDE(0.5, 0.3, 0.1).fit(X, Y)._basis(X, Y)
-    folds = np.array_split(np.random.default_rng(0).permutation(len(X)), 4)
-    for fold, found in zip(folds, basis.moments_without(folds), strict=True):
-        expected = basis.moments(np.setdiff1d(np.arange(len(X)), fold))
-        for each, other in zip(found, expected, strict=True):
-            np.testing.assert_allclose(each, other, rtol=1e-12)
+def test_centres_of_the_package_are_two_rows_and_means_of_clusters(pairs):
+    model = LSCDE(**PACKAGE).fit(*pairs)
+    rows, found = np.hstack(pairs), np.hstack([model.centres_x_, model.centres_y_])
+    assert found.shape == (12, 3)
+    order = np.argsort(np.linalg.norm(rows - rows.mean(axis=0), axis=1))
+    np.testing.assert_array_equal(found[:2], rows[order[[0, -1]]])
+    rest, clusters = np.delete(rows, order[[0, -1]], axis=0), found[2:]
+    nearest = np.linalg.norm(rest[:, None] - clusters, axis=2).argmin(axis=1)
+    for k, centre in enumerate(clusters):  # Lloyd's fixed point
+        np.testing.assert_allclose(rest[nearest == k].mean(axis=0), centre, atol=1e-3)

@@ -1,13 +1,10 @@
 """Fits that do not fit into memory are refused before they begin."""
 
-import numpy as np
 import pytest
 
 from contracted import QUICK
 from kcde import memory
 from kcde.estimators import estimator_class
-from kcde.kernels import GaussianKernel
-from kcde.linalg import pivoted_cholesky
 
 # A kilobyte: less than any of them takes, for 30 rows.
 FREE = 1000
@@ -36,23 +33,3 @@ def test_a_fit_is_refused(name, changes, what, pairs, little):
     model = estimator_class(name)(**QUICK[name] | changes)
     with pytest.raises(memory.InsufficientMemory, match=f"^{what}.* of n = .* the largest n that"):
         model.fit(X[:, :0] if model.tags.unconditional else X, Y)
-
-
-def test_what_is_asked_of_a_fitted_model_is_refused(pairs, monkeypatch):
-    X, Y = pairs
-    jdl = estimator_class("JDL")().fit(X, Y)
-    kcef = estimator_class("KCEF")(**QUICK["KCEF"]).fit(X, Y)
-    monkeypatch.setattr(memory, "free_bytes", lambda like: FREE)
-    with pytest.raises(memory.InsufficientMemory, match=r"^weights on 30 rows for x of n = 30"):
-        jdl.weights(X)
-    with pytest.raises(
-        memory.InsufficientMemory, match=r"^T between 30 rows and shared y of n = 30"
-    ):
-        kcef.log_density_at(Y)
-
-
-def test_a_factor_is_refused_and_streamed_it_fits(little):
-    X = np.random.default_rng(0).standard_normal((500, 2))
-    with pytest.raises(memory.InsufficientMemory, match=r"factor with \d+ columns.*store=False"):
-        pivoted_cholesky(GaussianKernel(1.0), X, 1e-3)
-    assert len(pivoted_cholesky(GaussianKernel(1.0), X, 1e-3, store=False).pivots) > 10

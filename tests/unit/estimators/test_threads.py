@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kcde.estimators import CME, LSCDE, NADE, GaussianProcess, KernelLogisticRegression
+from kcde.estimators import LSCDE, GaussianProcess
 from kcde.estimators._shared import threads
 from kcde.estimators._shared.threads import thread_limit
 
@@ -47,8 +47,6 @@ def seen(monkeypatch):
     [
         (GaussianProcess(1.0, 0.8, 0.4), "_condition"),
         (LSCDE(0.6, 0.5, 0.1), "_basis"),
-        (NADE(hidden_units=2, components=1, epochs=1), "_take"),
-        (CME(1.0, 0.8, 0.01), "_solve"),
     ],
     ids=lambda each: getattr(type(each), "__name__", each),
 )
@@ -57,28 +55,6 @@ def test_a_small_fit_has_one_thread_and_gives_the_others_back(model, method, pai
     model.fit(*pairs)
     assert set(found) == {1}
     assert blas_threads() == 2
-
-
-def test_a_path_and_a_classifier_have_one_thread(pairs, seen):
-    X, Y = pairs
-    found = seen(CME, "_solve")
-    CME(1.0, 0.8).fit_path(X, Y, [0.1, 0.01])
-    seen(KernelLogisticRegression, "_take")
-    KernelLogisticRegression(1.0).fit(X, Y[:, 0] > 0)
-    assert found == [1, 1, 1]
-
-
-def test_a_fit_that_fails_gives_them_back(pairs):
-    with pytest.raises(ValueError, match="n_centres"):
-        LSCDE(n_centres=0).fit(*pairs)
-    assert blas_threads() == 2
-
-
-def test_many_rows_keep_the_threads_of_the_machine(pairs, seen, monkeypatch):
-    monkeypatch.setattr(threads, "SMALL_ROWS", 29)
-    found = seen(LSCDE, "_basis")
-    LSCDE(0.6, 0.5, 0.1).fit(*pairs)
-    assert set(found) == {2}
 
 
 def test_predictions_have_one_thread_if_rows_and_fit_are_small(pairs, seen, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from kcde.estimators import KCEF
-from kcde.estimators._kcef.chebyshev import ChebyshevInterpolant
+from kcde.estimators._kcef.natural_parameter import ChebyshevInterpolant
 from kcde.sampling import _Chains, _random, _Windows, hmc, inverse_cdf
 
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])

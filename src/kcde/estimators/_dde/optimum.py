@@ -17,7 +17,7 @@ from kcde.estimators._dde.base import GaussianBase, UniformBase
 from kcde.estimators._dde.potential import KernelSum
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.features import KernelFeatures, OutputGrid
-from kcde.estimators._likelihood.solver import Preconditioner, minimise
+from kcde.estimators._likelihood.objective import Preconditioner, minimise
 from kcde.normalisers import logsumexp
 from kcde.panels import panel_count, panel_nodes
 from kcde.seeding import rng_of

@@ -18,7 +18,7 @@ from kcde.estimators._dde.functional import Expansion, functional_gradients
 from kcde.estimators._dde.networks import Dual, Sampler
 from kcde.estimators._dde.potential import FUNCTIONAL
 from kcde.estimators._dde.problem import Problem, Recipe
-from kcde.estimators._shared.jax_settings import configure
+from kcde.estimators._shared.batch_fit import configure
 
 configure()
 

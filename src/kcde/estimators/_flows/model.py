@@ -12,7 +12,7 @@ from flowjax.distributions import StandardNormal, Transformed
 from flowjax.flows import coupling_flow, masked_autoregressive_flow
 
 from kcde.estimators._flows.normalisation import BatchNormalisation
-from kcde.estimators._shared.jax_settings import configure
+from kcde.estimators._shared.batch_fit import configure
 
 configure()
 

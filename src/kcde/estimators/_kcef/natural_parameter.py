@@ -2,26 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from math import ceil
+from types import SimpleNamespace
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
 from kcde.arrays import array_namespace, exp_of_negative, row_blocks
 from kcde.kernels import GaussianKernel
 from kcde.memory import require_memory
-
-
-class _Prepared(NamedTuple):
-    """Points of an expansion as the factors of matrix products, around their middle."""
-
-    centre_x: object
-    centre: object
-    scale: object
-    inverse: object
-    exponents: object
-    weights: object
-    points: object
-    slopes: object
 
 
 @dataclass(frozen=True)
@@ -29,17 +18,6 @@ class NaturalParameter:
     """T(x, y) = Σ_b k_X(X_b, x) [Σ_i c_{b,i} ∂_i k(Y_b, y) - s Σ_i ∂_i² k(Y_b, y)].
 
     kcef, Theorem 1, with c = β - ∂log q_0/(nλ) and s = 1/(nλ); Nyström estimates have s = 0.
-
-    Parameters
-    ----------
-    X, Y
-        Points of the expansion, shapes (m, d_x), (m, d_y).
-    c
-        Shape (m, d_y).
-    smooth
-        s.
-    bandwidth_x, bandwidth_y
-        Shapes (d_x,), (d_y,).
     """
 
     X: object
@@ -51,11 +29,11 @@ class NaturalParameter:
 
     def potential(self, Y):
         """Return F (m, q) such that T(x, Y_q) = Σ_b k_X(X_b, x) F_bq, at Y (q, d_y)."""
-        xp, m = array_namespace(Y), self.c.shape[0]
+        m = self.c.shape[0]
         # The blocks and what they become.
         require_memory(Y, f"T between {m} rows and shared y", Y.shape[0], lambda q: 2 * m * q)
         parts = [self._potential(Y[rows, :]) for rows in self._blocks(Y)]
-        return xp.concat(parts, axis=1)
+        return array_namespace(Y).concat(parts, axis=1)
 
     def kernel_x(self, X):
         """Return k_X(X, X_b), shape (n, m)."""
@@ -89,10 +67,8 @@ class NaturalParameter:
     def _potential(self, Y):
         xp = array_namespace(Y)
         derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
-        return (
-            xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
-            - self.smooth * derivatives.laplacian
-        )
+        pull = xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
+        return pull - self.smooth * derivatives.laplacian
 
     def _laplacian(self, X, Y):
         xp = array_namespace(Y)
@@ -117,7 +93,7 @@ class NaturalParameter:
         return value, pull - 2.0 * self.smooth * turned[:, d:] * near * ready.inverse
 
     @cached_property
-    def _prepared(self) -> "_Prepared":
+    def _prepared(self) -> SimpleNamespace:
         """What `value_and_gradient` needs of the points alone, for chains that ask often."""
         xp = array_namespace(self.Y)
         inverse = xp.asarray(self.bandwidth_y**-2.0)
@@ -131,11 +107,11 @@ class NaturalParameter:
         alone = xp.sum(c * points + self.smooth * far * far, axis=1, keepdims=True)
         alone = self.smooth * xp.sum(inverse) - alone
         slope = c + 2.0 * self.smooth * far * inverse
-        return _Prepared(
-            centre_x,
-            centre,
-            scale,
-            inverse,
+        return SimpleNamespace(
+            centre_x=centre_x,
+            centre=centre,
+            scale=scale,
+            inverse=inverse,
             exponents=xp.concat([scaled, -half, ones], axis=1),
             weights=xp.concat([slope, alone, ones], axis=1),
             points=xp.concat([points, ones], axis=1),
@@ -144,3 +120,81 @@ class NaturalParameter:
 
     def _blocks(self, Y) -> list[slice]:
         return row_blocks(Y.shape[0], self.c.shape[0] * self.c.shape[1], like=Y)
+
+
+_NODES_PER_WIDTH, _FEWEST = 4, 24
+_MOST = 1 << 12  # nodes, and as many numbers squared
+
+
+class ChebyshevInterpolant:
+    """Polynomial interpolation at the Chebyshev points of an interval.
+
+    A function that is analytic and varies on the scale of a Gaussian of standard deviation `width`
+    is known to about 1e-10 of its size: the coefficients of such a Gaussian on an interval of half
+    length L fall as exp(-(n width/L)²/2), and n exceeds 8 L/width.
+    """
+
+    def __init__(self, lower: float, upper: float, width: float):
+        self._middle, self._reach = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        if not self.is_possible(lower, upper, width):
+            raise ValueError(
+                f"y runs from {lower:g} to {upper:g}, and its density varies over {width:g}: too "
+                "wide to tabulate for Hamiltonian Monte Carlo; draw with sample, or rescale y, as "
+                "Standardised does"
+            )
+        self._count = ceil(_NODES_PER_WIDTH * (upper - lower) / width) + _FEWEST
+
+    @staticmethod
+    def is_possible(lower: float, upper: float, width: float) -> bool:
+        """Return whether a range is narrow enough."""
+        return _NODES_PER_WIDTH * (upper - lower) / width + _FEWEST < _MOST
+
+    @property
+    def nodes(self) -> np.ndarray:
+        """Where the functions are to be known, shape (m,)."""
+        return self._middle + self._reach * chebyshev.chebpts1(self._count)
+
+    def weights(self, y: np.ndarray, derivative: int = 0) -> np.ndarray:
+        """Return W (m, q): f W are values, or derivatives, at y (q,) of f known at the nodes."""
+        columns = chebyshev.chebder(self._coefficients, derivative, scl=1.0 / self._reach)
+        place = (y - self._middle) / self._reach
+        return (chebyshev.chebvander(place, len(columns) - 1) @ columns).T
+
+    @cached_property
+    def _coefficients(self) -> np.ndarray:
+        """Coefficients, in rows, of the function that is 1 at a node and 0 at the others."""
+        points = chebyshev.chebvander(chebyshev.chebpts1(self._count), self._count - 1)
+        scale = np.full(self._count, 2.0 / self._count)
+        scale[0] /= 2.0
+        return scale[:, None] * points.T
+
+
+class HermiteTable:
+    """Piecewise cubic interpolants of n functions on a common uniform grid, 0 outside it.
+
+    The error is h⁴/384 times the fourth derivative for spacing h. A lookup costs O(1), so that a
+    chain may visit a kernel model thousands of times without paying for its n training points.
+    """
+
+    def __init__(self, lower: float, step: float, values, slopes):
+        self._xp = xp = array_namespace(values)
+        self._lower, self._step, self._nodes = lower, step, values.shape[1]
+        a, b, da, db = values[:, :-1], values[:, 1:], step * slopes[:, :-1], step * slopes[:, 1:]
+        # The cubic a + da t + u t² + v t³ of each panel, with the right end's value and slope.
+        u, v = 3.0 * (b - a) - 2.0 * da - db, 2.0 * (a - b) + da + db
+        self._cubics = xp.reshape(xp.stack([a, da, u, v], axis=2), (-1, 4))
+
+    def __call__(self, rows, y) -> tuple:
+        """Return the values and derivatives of function `rows[k]` at `y[k]`, shapes (k,)."""
+        xp = self._xp
+        place = (y - self._lower) / self._step
+        last = self._nodes - 2
+        inside = (place >= 0.0) & (place <= last + 1.0)
+        nothing = xp.zeros_like(place)
+        left = xp.minimum(xp.floor(xp.where(inside, place, nothing)), float(last))
+        t = place - left
+        at = xp.take(self._cubics, rows * (last + 1) + xp.astype(left, xp.int64), axis=0)
+        a, b, c, d = (at[:, k] for k in range(4))
+        value = a + t * (b + t * (c + t * d))
+        slope = (b + t * (2.0 * c + t * 3.0 * d)) / self._step
+        return xp.where(inside, value, nothing), xp.where(inside, slope, nothing)

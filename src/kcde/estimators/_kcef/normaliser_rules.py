@@ -39,20 +39,7 @@ def base_mass_outside(lower: float, upper: float, base_std: float) -> float:
 
 
 class LegendreRule:
-    """Panels of two bandwidths with ten nodes each, whether or not they resolve exp T.
-
-    Parameters
-    ----------
-    Y
-        Training y, shape (n, 1).
-    bandwidth, base_std
-        σ_y, and the standard deviation of q_0.
-
-    Attributes
-    ----------
-    nodes
-        Numpy array, shape (q,).
-    """
+    """Panels of two bandwidths with ten nodes each, whether or not they resolve exp T."""
 
     def __init__(self, Y, bandwidth: float, base_std: float):
         lower, upper, width = support(to_numpy(Y), bandwidth, base_std)

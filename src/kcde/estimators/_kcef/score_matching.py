@@ -15,19 +15,7 @@ _BLOCKS_HELD = 12  # where a block of G and M is assembled
 
 
 class ScoreSystem(NamedTuple):
-    """The matrices of kcef, Theorem 1, for k_X(x, x′) k(y, y′), with rows (b, i) flattened.
-
-    Attributes
-    ----------
-    G
-        Shape (n d, n d): k_X ∂_i ∂_{j+d} k.
-    M
-        Shape (n d, n): k_X ∂_i Σ_j ∂_j² k, so that h = (M 1 + G r)/n.
-    Q
-        Shape (n, n): k_X Σ_i ∂_i² Σ_j ∂_j² k.
-    r
-        Shape (n d,): ∂_i log q_0 at the training points.
-    """
+    """The matrices of kcef, Theorem 1, for k_X(x, x′) k(y, y′), with rows (b, i) flattened."""
 
     G: object
     M: object
@@ -50,33 +38,13 @@ def score_system(K, derivatives: KernelDerivatives, r) -> ScoreSystem:
     return ScoreSystem(G, M, K * derivatives.bilaplacian, xp.reshape(r, (-1,)))
 
 
-def normal_equations(X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
-    """Assemble G and M 1 of all points by row blocks, without another matrix of that size.
+def write_normal_equations(G, X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
+    """Write G (n d, n d) on and below its diagonal blocks, and return M 1, shape (n d,).
 
-    k_X k is one Gaussian kernel in (x, y), so each block costs one product and one exponential.
-    G is symmetric and M antisymmetric in the points: only blocks on and below the diagonal are
-    computed. n²(d_x + d² + 10)/2 multiplications.
-
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, d_x), (n, d).
-    bandwidth_x, bandwidth_y
-        Shapes (d_x,), (d,).
-
-    Returns
-    -------
-    G : shape (n d, n d), as in `ScoreSystem`; zero above the diagonal blocks
-    M1 : shape (n d,)
+    By row blocks, without another matrix of that size. k_X k is one Gaussian kernel in (x, y), so
+    each block costs one product and one exponential. G is symmetric and M antisymmetric in the
+    points: only blocks on and below the diagonal are computed. n²(d_x + d² + 10)/2 multiplications.
     """
-    xp = array_namespace(Y)
-    size = Y.shape[0] * Y.shape[1]
-    G = xp.zeros((size, size), dtype=Y.dtype)
-    return G, _write_normal_equations(G, X, Y, bandwidth_x, bandwidth_y)
-
-
-def _write_normal_equations(G, X, Y, bandwidth_x: np.ndarray, bandwidth_y: np.ndarray):
-    """Write G on and below its diagonal blocks, and return M 1, shape (n d,)."""
     xp = array_namespace(Y)
     n, d = Y.shape
     kernel = GaussianKernel(np.concatenate([bandwidth_x, bandwidth_y]))
@@ -110,59 +78,27 @@ def _write_rows(G, first: int, P, difference, precision: np.ndarray):
     return u * (2.0 * inverse - ell[:, :, None]) * P[:, :, None]
 
 
-class Coefficients(NamedTuple):
-    """Result of `solve`.
+def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> tuple:
+    """Return β, c (n, d), jitter: (G + nλ I) β = h/λ with h = (M 1 + G r)/n (kcef, Theorem 1).
 
-    Attributes
-    ----------
-    beta
-        β of Theorem 1, shape (n, d).
-    c
-        β - ∂log q_0/(nλ), which carries the whole first-order part of T, shape (n, d).
-    jitter
-        Added to the diagonal beyond nλ.
-    """
-
-    beta: object
-    c: object
-    jitter: float
-
-
-def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> Coefficients:
-    """Solve (G + nλ I) β = h/λ with h = (M 1 + G r)/n (kcef, Theorem 1).
+    c = β - ∂log q_0/(nλ) carries the whole first-order part of T; r is ∂log q_0 at Y, (n, d).
 
     As (G + nλ I) nλc = M 1 - nλ r, which needs no product with G. O(n³d³) time, one matrix of
     shape (n d, n d), in whose memory it is factorised.
-
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, d_x), (n, d).
-    r
-        ∂ log q_0 at Y, shape (n, d).
-    bandwidth_x, bandwidth_y
-        Shapes (d_x,), (d,).
-    regularization
-        λ.
-
-    Raises
-    ------
-    InsufficientMemory
-        If the matrix does not fit.
     """
     xp = array_namespace(Y)
     n, d = Y.shape
     numbers = partial(_numbers, d=d, block=block_size(like=Y))
     require_memory(Y, "the exact fit of a kernel exponential family", n, numbers)
-    mu = n * regularization
-    G, M1 = normal_equations(X, Y, bandwidth_x, bandwidth_y)
-    refill = partial(
-        _write_normal_equations, X=X, Y=Y, bandwidth_x=bandwidth_x, bandwidth_y=bandwidth_y
-    )
-    right = M1 - mu * xp.reshape(r, (-1,))
-    solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=refill)
+    mu, G = n * regularization, xp.zeros((n * d, n * d), dtype=Y.dtype)
+
+    def fill(G):
+        return write_normal_equations(G, X, Y, bandwidth_x, bandwidth_y)
+
+    right = fill(G) - mu * xp.reshape(r, (-1,))
+    solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=fill)
     c = xp.reshape(solution.x, Y.shape) / mu
-    return Coefficients(c + r / mu, c, solution.jitter)
+    return c + r / mu, c, solution.jitter
 
 
 def _numbers(n: int, d: int, block: int) -> int:
@@ -178,13 +114,6 @@ class HeldOutSolver:
     A = (I - U diag(γ/(γ + μ)) Uᵀ)/μ, so that eigenvalues that are negligible against μ are left
     out, and only the |S| × |S| block of A is ever formed: r |S|² multiplications for numerical rank
     r.
-
-    Parameters
-    ----------
-    G
-        Shape (N, N), symmetric positive semi-definite.
-    smallest
-        The smallest μ that will be asked for.
     """
 
     def __init__(self, G, smallest: float):
@@ -196,22 +125,7 @@ class HeldOutSolver:
         self._gamma, self._U = gamma[negligible:], U[:, negligible:]
 
     def solve(self, held_out: np.ndarray, v, mu):
-        """Solve for one fold and all μ.
-
-        Parameters
-        ----------
-        held_out
-            S, rows of G.
-        v
-            Shape (N,); what it holds on S counts in δ, not in b.
-        mu
-            Shape (L,).
-
-        Returns
-        -------
-        delta : shape (L, |S|); δ/μ = (G_SR b_R - v_S)/μ
-        b : shape (L, N)
-        """
+        """Solve for one fold and all μ."""
         xp = array_namespace(v)
         U_S = take_rows(self._U, held_out)
         share = self._gamma / (self._gamma + mu[:, None])
@@ -232,13 +146,6 @@ class HeldOutSolver:
         return take_columns(delta, place) * xp.asarray(inside)
 
 
-def held_out_score(
-    system: ScoreSystem, folds: Sequence[np.ndarray], regularizations: np.ndarray
-) -> np.ndarray:
-    """Return `held_out_scores` of one partition into folds, shape (L,)."""
-    return held_out_scores(system, [folds], regularizations)[0]
-
-
 def held_out_scores(
     system: ScoreSystem, partitions: Sequence[Sequence[np.ndarray]], regularizations: np.ndarray
 ) -> np.ndarray:
@@ -246,22 +153,6 @@ def held_out_scores(
 
     For a fold S with complement R, μ = |R|λ and v = M 1_R + G r_R, `HeldOutSolver` gives δ and
     b = μβ; then ∂T_S = δ/μ and ∂²T_S = (Mᵀ(b - r_R) - Q_SR 1)/μ.
-
-    Parameters
-    ----------
-    system
-        System of all training rows.
-    partitions
-        Each the rows held out in turn; together all rows.
-    regularizations
-        λ, shape (L,).
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (partitions, L): mean over rows of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0, each
-        row's from the fold that held it out. Lower is better. Beyond the eigendecomposition:
-        L/K (nd)² r multiplications for numerical rank r of G and each partition into K folds.
     """
     n = system.Q.shape[0]
     fewest = n - max(len(held_out) for folds in partitions for held_out in folds)

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_rows
-from kcde.estimators._shared.location_scale import LocationScale
+from kcde.arrays import array_namespace, take_rows
+from kcde.estimators._shared.floored import LocationScale
+from kcde.estimators._shared.rows import by_blocks
 from kcde.kernels import GaussianKernel
 from kcde.linalg import PivotedCholesky, pivoted_cholesky
 from kcde.panels import Pieces, cover, is_wide, mass_outside, neighbourhoods
@@ -23,13 +24,6 @@ class KernelFeatures:
     """k(·, C) B of a pivoted Cholesky factorisation, so that inner products are the kernel's.
 
     On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·).
-
-    Parameters
-    ----------
-    factor
-        Of the kernel matrix of some rows.
-    constant
-        Whether a first feature is 1, which adds 1 to the kernel.
     """
 
     def __init__(self, factor: PivotedCholesky, *, constant: bool):
@@ -40,16 +34,9 @@ class KernelFeatures:
     def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator, *, constant: bool):
         """Choose at most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows."""
         chosen = take_rows(points, subsample(points.shape[0], PIVOT_ROWS, rng))
-        rank = min(rank, chosen.shape[0])
-        factor = pivoted_cholesky(
-            GaussianKernel(bandwidth),
-            chosen,
-            _SMALLEST_SHARE,
-            max_rank=rank,
-            store=False,
-            pivots="rpcholesky",
-            rng=rng,
-        )
+        how = {"max_rank": min(rank, chosen.shape[0]), "store": False, "pivots": "rpcholesky"}
+        kernel = GaussianKernel(bandwidth)
+        factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
         return cls(factor, constant=constant)
 
     def pieces(self, width: float) -> Pieces:
@@ -68,26 +55,25 @@ class KernelFeatures:
 
     def by_blocks(self, points, dtype=None):
         """Return the same by blocks of rows, without temporaries of the size of the result."""
-        xp = array_namespace(points)
-        blocks = row_blocks(points.shape[0], 2 * self.rank, like=points)
-        return xp.concat([self(points[rows, :], dtype) for rows in blocks])
+        width = 2 * self.rank
+        return by_blocks(
+            lambda rows: self(points[rows, :], dtype), points.shape[0], width, like=points
+        )
 
 
 class OutputGrid(NamedTuple):
     """Nodes of y, with ψ and the logarithms of the weights that integrate against q_0.
 
     The last node stands for all y beyond the range of the others, where ψ is 0.
-
-    Attributes
-    ----------
-    features
-        ψ at the nodes, shape (q, r_y).
-    log_weights
-        Shape (q,).
     """
 
     features: object
     log_weights: object
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return self.features.shape[0]
 
     def astype(self, dtype) -> "OutputGrid":
         """Return the grid in another floating-point type."""
@@ -104,15 +90,7 @@ class OutputGrid(NamedTuple):
 
 
 def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[float, float, float]:
-    """Return where T can differ from 0, and a panel width that resolves a smooth exp T.
-
-    Parameters
-    ----------
-    low, high
-        The smallest and the largest y.
-    bandwidth, scale
-        Of the kernel, and of q_0.
-    """
+    """Return where T can differ from 0, and a panel width that resolves a smooth exp T."""
     margin = _MARGIN * bandwidth
     return low - margin, high + margin, min(_PANEL * bandwidth, scale)
 
@@ -129,21 +107,7 @@ def _pieces(features: KernelFeatures, span: tuple):
 def output_grid(
     features: KernelFeatures, base: LocationScale, span: tuple, like, finer: int = 1
 ) -> OutputGrid:
-    """Return the nodes of ten-point Gauss-Legendre panels.
-
-    Parameters
-    ----------
-    features
-        ψ.
-    base
-        q_0.
-    span
-        As `support` returns it.
-    like
-        An array in whose namespace the grid is.
-    finer
-        Times as many panels.
-    """
+    """Return the nodes of ten-point Gauss-Legendre panels."""
     xp, pieces = array_namespace(like), _pieces(features, span)
     panels, outside = cover(span, pieces, finer), base.outside(*span[:2])
     if pieces is not None:

@@ -14,15 +14,7 @@ _LEAST = 1e-20
 
 
 class Partial(NamedTuple):
-    """Sums over some rows, for each of K parameters: those of shards add up to those of all.
-
-    Attributes
-    ----------
-    log_z
-        Σ_i log Z_k(x_i), shape (K,).
-    moment
-        Σ_i φ(x_i) E_k[ψ(Y)|x_i]ᵀ, shape (K, r_x, r_y).
-    """
+    """Sums over some rows, for each of K parameters: those of shards add up to those of all."""
 
     log_z: np.ndarray
     moment: np.ndarray
@@ -36,15 +28,6 @@ def partial(phi, theta: np.ndarray, grid: OutputGrid) -> Partial:
     """Return the sums over rows of the normalisers and of their gradients.
 
     O(n K (r_x r_y + r_y q)) time, in the type of `phi`; log Z is summed in float64.
-
-    Parameters
-    ----------
-    phi
-        φ, shape (n, r_x).
-    theta
-        Θ_k, shape (K, r_x, r_y).
-    grid
-        Nodes of y in the same type.
     """
     return Sums([phi] * len(theta), grid)(theta)
 
@@ -54,22 +37,15 @@ class Sums:
 
     Exponentials are relative to the normalisers at the last Θ, so that no pass looks for their
     largest, unless Θ has moved so far that they would leave the range of the type.
-
-    Parameters
-    ----------
-    phis
-        φ of the rows of each k, shapes (n_k, r_x).
-    grid
-        Nodes of y in the same type.
     """
 
     def __init__(self, phis: Sequence, grid: OutputGrid):
         xp = array_namespace(phis[0])
         self._phis, self._grid = phis, grid
-        one = xp.ones((len_of(grid), 1), dtype=grid.features.dtype)
+        one = xp.ones((grid.size, 1), dtype=grid.features.dtype)
         self._psi_and_one = xp.concat([grid.features, one], axis=1)
         self._exponents = xp.concat([grid.features.T, grid.log_weights[None, :], one.T])
-        ends = np.cumsum([0, *map(len_of, phis)]).tolist()
+        ends = np.cumsum([0, *(phi.shape[0] for phi in phis)]).tolist()
         self._parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self._log_z: dict[int, object] = {}
 
@@ -78,7 +54,7 @@ class Sums:
         xp, phis = array_namespace(self._phis[0]), self._phis
         own = xp.asarray(theta, dtype=phis[0].dtype)
         coefficients = xp.concat([phi @ own[k, ...] for k, phi in enumerate(phis)])
-        blocks = blocks_of(coefficients, len_of(self._grid))
+        blocks = blocks_of(coefficients, self._grid.size)
         found = [self._of_pairs(coefficients[rows, :], i) for i, rows in enumerate(blocks)]
         log_z, expected = map(xp.concat, zip(*found, strict=True))
         moment = np.empty(theta.shape)
@@ -118,22 +94,14 @@ def log_normalisers(phi, theta: np.ndarray, grid: OutputGrid):
 def log_normalisers_of(coefficients, grid: OutputGrid):
     """Return log Z, shape (n,), of φᵀΘ, shape (n, r_y), of the type of the grid."""
     xp, parts = array_namespace(coefficients), []
-    for rows in blocks_of(coefficients, len_of(grid)):
+    for rows in blocks_of(coefficients, grid.size):
         T, largest = _exponentials(coefficients[rows, :], grid)
         parts.append((largest + xp.log(xp.sum(T, axis=1, keepdims=True)))[:, 0])
     return xp.concat(parts)
 
 
 class Spread(NamedTuple):
-    """How some densities spread over y.
-
-    Attributes
-    ----------
-    covariance
-        The mean over rows and k of Cov_k[ψ(Y)|x_i], shape (r_y, r_y).
-    largest
-        The largest share of a density that each node has, shape (q,).
-    """
+    """How some densities spread over y."""
 
     covariance: np.ndarray
     largest: np.ndarray
@@ -144,7 +112,7 @@ def spread(phi, theta: np.ndarray, grid: OutputGrid) -> Spread:
     xp = array_namespace(phi)
     flat, count = _flat(theta, phi), len(theta)
     share, outer, most = 0.0, 0.0, 0.0
-    for rows in blocks_of(phi, count * len_of(grid)):
+    for rows in blocks_of(phi, count * grid.size):
         T, _ = _exponentials(xp.reshape(phi[rows, :] @ flat, (-1, theta.shape[2])), grid)
         T /= xp.sum(T, axis=1, keepdims=True)
         means = to_numpy(T @ grid.features).astype(np.float64)
@@ -153,11 +121,6 @@ def spread(phi, theta: np.ndarray, grid: OutputGrid) -> Spread:
         most = np.maximum(most, to_numpy(xp.max(T, axis=0)))
     psi = to_numpy(grid.features).astype(np.float64)
     return Spread((psi.T @ (share[:, None] * psi) - outer) / share.sum(), most)
-
-
-def mean_covariance(phi, theta: np.ndarray, grid: OutputGrid) -> np.ndarray:
-    """Return the mean over rows and k of Cov_k[ψ(Y)|x_i], shape (r_y, r_y); see `partial`."""
-    return spread(phi, theta, grid).covariance
 
 
 def _exponentials(coefficients, grid: OutputGrid) -> tuple:
@@ -181,13 +144,6 @@ def blocks_of(phi, row_size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def len_of(array_or_grid) -> int:
-    """Return the number of rows, or of nodes."""
-    if isinstance(array_or_grid, OutputGrid):
-        return array_or_grid.features.shape[0]
-    return array_or_grid.shape[0]
-
-
 def _flat(theta: np.ndarray, phi):
     """Return Θ_k side by side, shape (r_x, K r_y), in the namespace and type of φ."""
     count, r_x, r_y = theta.shape
@@ -197,17 +153,7 @@ def _flat(theta: np.ndarray, phi):
 
 
 class Objective:
-    """-mean log p + λ/2 ‖Θ‖², without the terms of log q_0, summed over K independent problems.
-
-    Parameters
-    ----------
-    partials
-        Maps Θ (K, r_x, r_y) to the sums of all rows.
-    cross
-        (1/n_k) Σ_i φ(x_i) ψ(y_i)ᵀ over the n_k rows of k, shape (K, r_x, r_y).
-    counts
-        n_k, shape (K,).
-    """
+    """-mean log p + λ/2 ‖Θ‖², without the terms of log q_0, summed over K independent problems."""
 
     def __init__(self, partials: Callable[[np.ndarray], Partial], cross, counts):
         self._partials, self.cross = partials, cross
@@ -220,3 +166,74 @@ class Objective:
         value = value + 0.5 * regularization * np.einsum("kab,kab->k", theta, theta)
         gradient = sums.moment / self._counts[:, None, None] - self.cross
         return value, gradient + regularization * theta
+
+
+_OUTPUT_SHARE = 0.3
+"""Cov ψ given x as a share of Cov ψ, for the curvature."""
+
+
+class Preconditioner(NamedTuple):
+    """Spectra of φᵀφ/n and of 0.3 Cov ψ: their Kronecker product is about the Hessian."""
+
+    values_x: np.ndarray
+    vectors_x: np.ndarray
+    values_y: np.ndarray
+    vectors_y: np.ndarray
+
+    @classmethod
+    def of(cls, second_x: np.ndarray, covariance_y: np.ndarray) -> "Preconditioner":
+        """Return that of φᵀφ/n and Cov ψ."""
+        values_x, vectors_x = np.linalg.eigh(second_x)
+        values_y, vectors_y = np.linalg.eigh(_OUTPUT_SHARE * covariance_y)
+        return cls(np.maximum(values_x, 0), vectors_x, np.maximum(values_y, 0), vectors_y)
+
+    @classmethod
+    def of_rows(cls, phi, psi):
+        """Return that of features (n, r_x) and (n, r_y)."""
+        xp, n = array_namespace(phi), phi.shape[0]
+        centred = psi - xp.mean(psi, axis=0)
+        return cls.of(to_numpy(phi.T @ phi) / n, to_numpy(centred.T @ centred) / n)
+
+    def at(self, covariance: np.ndarray) -> "Preconditioner":
+        """Return it with the mean of Cov[ψ|x], shape (r_y, r_y), in place of 0.3 Cov ψ."""
+        values, vectors = np.linalg.eigh(covariance)
+        return self._replace(values_y=np.maximum(values, 0), vectors_y=vectors)
+
+    def scale(self, regularization: float) -> np.ndarray:
+        """Return √(e_x e_yᵀ + λ), shape (r_x, r_y)."""
+        return np.sqrt(np.outer(self.values_x, self.values_y) + regularization)
+
+    def forward(self, theta: np.ndarray) -> np.ndarray:
+        """Return U_xᵀ Θ U_y for Θ (K, r_x, r_y)."""
+        return self.vectors_x.T @ theta @ self.vectors_y
+
+    def backward(self, rotated: np.ndarray) -> np.ndarray:
+        """Return the Θ that `forward` maps to `rotated`."""
+        return self.vectors_x @ rotated @ self.vectors_y.T
+
+
+class Solution(NamedTuple):
+    """A minimiser: Θ (K, r_x, r_y), and iterations."""
+
+    theta: np.ndarray
+    iterations: int
+
+
+def minimise(
+    objective, start: np.ndarray, preconditioner, regularization: float, *, iterations, tolerance
+) -> Solution:
+    """Minimise from `start` until a step gains less than `tolerance` nats."""
+    from scipy.optimize import minimize
+
+    scale = preconditioner.scale(regularization)
+
+    def value_and_gradient(u):
+        theta = preconditioner.backward(u.reshape(start.shape) / scale)
+        values, gradient = objective(theta, regularization)
+        return float(values.sum()), (preconditioner.forward(gradient) / scale).ravel()
+
+    first = (preconditioner.forward(start) * scale).ravel()
+    options = {"maxiter": iterations, "maxcor": 15, "ftol": tolerance, "gtol": 1e-9}
+    found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
+    theta = preconditioner.backward(found.x.reshape(start.shape) / scale)
+    return Solution(theta, int(found.nit))

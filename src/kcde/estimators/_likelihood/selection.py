@@ -19,13 +19,14 @@ from kcde.estimators._likelihood.features import (
 )
 from kcde.estimators._likelihood.objective import (
     Objective,
+    Preconditioner,
     Spread,
     Sums,
     log_normalisers_of,
+    minimise,
     spread,
 )
-from kcde.estimators._likelihood.solver import Preconditioner, minimise
-from kcde.estimators._shared.location_scale import LocationScale
+from kcde.estimators._shared.floored import LocationScale
 from kcde.panels import NODES_PER_PANEL
 from kcde.selection import complement, subsample
 
@@ -82,29 +83,9 @@ class Scored(NamedTuple):
 
 
 class HeldOut:
-    """Rows of a selection, and those held out in each of K folds.
+    """Rows of a selection, and those held out in each of K folds."""
 
-    Parameters
-    ----------
-    X, y
-        Rows in standard units, shapes (n, d) and (n, 1).
-    folds
-        Row numbers held out.
-    base, floor
-        q_0, and what a share ε of is mixed in.
-    weight
-        ε.
-    """
-
-    def __init__(
-        self,
-        X,
-        y,
-        folds,
-        base: LocationScale,
-        floor: LocationScale,
-        weight: float,
-    ):
+    def __init__(self, X, y, folds, base: LocationScale, floor: LocationScale, weight: float):
         xp = array_namespace(X)
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
@@ -207,12 +188,9 @@ class _Problem:
         self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(x.rng))
         self._phi, psi = x.phi, self._y.psi
         self._kept = [take_rows(self._phi, kept) for kept in rows.kept]
-        self._cross = np.stack(
-            [
-                to_numpy(phi.T @ take_rows(psi, kept)) / len(kept)
-                for phi, kept in zip(self._kept, rows.kept, strict=True)
-            ]
-        )
+        pairs = zip(self._kept, rows.kept, strict=True)
+        cross = [to_numpy(phi.T @ take_rows(psi, kept)) / len(kept) for phi, kept in pairs]
+        self._cross = np.stack(cross)
         self._preconditioner = Preconditioner.of_rows(self._phi, psi)
         self.shape = self._cross.shape
         self._some = self._phi[:: -(-rows.X.shape[0] // _SPREAD_ROWS), :]
@@ -292,15 +270,7 @@ class _Problem:
 
 
 def _with_mass(largest: np.ndarray, occupied: slice) -> slice:
-    """Return the nodes from the first to the last that count, and a panel on either side.
-
-    Parameters
-    ----------
-    largest
-        The largest share of a density that each node has, shape (q,), that beyond the nodes last.
-    occupied
-        Nodes between the ends of y, which count without a share: T rises where there is a y.
-    """
+    """Return the nodes from the first to the last that count, and a panel on either side."""
     found = np.flatnonzero(largest[:-1] > _NEGLIGIBLE).tolist()
     first = min([occupied.start, *found[:1]]) - NODES_PER_PANEL
     last = max([occupied.stop, *(place + 1 for place in found[-1:])]) + NODES_PER_PANEL
@@ -332,15 +302,6 @@ class Search:
     round gains nothing. λ is found on a path for each candidate: from
     1 down for the first of a grid, from a hundred times the best so far down for the others of it,
     and around the best for those that follow.
-
-    Parameters
-    ----------
-    rows
-        The rows on which the grid is compared.
-    more
-        Those of the other steps; the same where there are few.
-    seed
-        Of the centres, the same for all candidates.
     """
 
     def __init__(self, rows: HeldOut, more: HeldOut, seed):
@@ -410,13 +371,11 @@ class Search:
     def _refine(self, given_x, given_y) -> None:
         for factor in _FINER:
             if given_x is None and len(self._widths.x):
-                self._attempt(
-                    self._rows, Widths(factor * self._widths.x, self._widths.y), self._near()
-                )
+                x, y = self._widths
+                self._attempt(self._rows, Widths(factor * x, y), self._near())
             if given_y is None:
-                self._attempt(
-                    self._rows, Widths(self._widths.x, factor * self._widths.y), self._near()
-                )
+                x, y = self._widths
+                self._attempt(self._rows, Widths(x, factor * y), self._near())
 
     def _from_above(self) -> np.ndarray:
         """Return the path of λ from a little above the best so far."""

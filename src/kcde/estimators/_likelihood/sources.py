@@ -3,16 +3,14 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from functools import partial as bind
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood.features import KernelFeatures
-from kcde.estimators._likelihood.objective import Partial, Sums, partial
-from kcde.estimators._likelihood.solver import Preconditioner
-from kcde.estimators._shared.rows import check_rows
+from kcde.estimators._likelihood.objective import Partial, Preconditioner, Sums, partial
+from kcde.estimators._shared.rows import check_rows, check_same_length
 from kcde.memory import free_bytes
 
 log = logging.getLogger(__name__)
@@ -22,7 +20,6 @@ BLOCK = 1 << 16
 
 _SHARE_KEPT = 0.4  # of the free memory, for φ
 _SAY_AFTER = 10.0  # seconds between lines of progress
-_USUAL_PASSES = 40
 
 
 class RowSource(Protocol):
@@ -39,24 +36,10 @@ class RowSource(Protocol):
 
 
 class ArrayRows:
-    """Pairs of arrays, or of memory maps, of which a block at a time is read.
-
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, d) and (n, 1) or (n,).
-    block
-        Rows of a block.
-
-    Raises
-    ------
-    ValueError
-        If the numbers of rows differ; in `blocks` and `take`, if a value is not finite.
-    """
+    """Pairs of arrays, or of memory maps, of which a block at a time is read."""
 
     def __init__(self, X, Y, block: int = BLOCK):
-        if X.shape[0] != Y.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and Y {Y.shape[0]}; they must be pairs")
+        check_same_length(X, Y)
         self._X, self._Y, self._block = X, Y, block
 
     def __len__(self) -> int:
@@ -72,10 +55,8 @@ class ArrayRows:
     def take(self, rows: np.ndarray) -> tuple:
         """Return X and Y of some rows, sorted row numbers."""
         if isinstance(self._X, np.memmap):
-            X, Y = np.asarray(self._X[rows]), np.asarray(self._Y[rows])
-        else:
-            X, Y = take_rows(self._X, rows), take_rows(self._Y, rows)
-        return _checked(X, Y)
+            return _checked(np.asarray(self._X[rows]), np.asarray(self._Y[rows]))
+        return _checked(take_rows(self._X, rows), take_rows(self._Y, rows))
 
 
 def _checked(X, Y) -> tuple:
@@ -111,21 +92,12 @@ class FeatureRows:
 
     φ is kept where it takes less than 40% of the free memory, and recomputed in every pass
     where it does not.
-
-    Parameters
-    ----------
-    source
-        `RowSource`.
-    x, y
-        Features.
-    dtype
-        Of φ and ψ.
     """
 
     def __init__(self, source: RowSource, x: KernelFeatures, y: KernelFeatures, dtype):
         self._source, self._x, self._y, self.dtype = source, x, y, dtype
         self._kept: list | None = None
-        self._said, self._start, self._passes = time.monotonic(), None, 0
+        self._said, self._passes = time.monotonic(), 0
 
     def __len__(self) -> int:
         return len(self._source)
@@ -141,51 +113,39 @@ class FeatureRows:
     def moments(self) -> tuple[np.ndarray, Preconditioner]:
         """Return Σ φψᵀ/n, shape (r_x, r_y), and the preconditioner; one pass, which keeps φ."""
         n, kept, keep = len(self), [], None
-        cross, second, squares, sums = 0.0, 0.0, 0.0, 0.0
+        totals = [0.0] * 4
         for X, Y in self._source.blocks():
             phi, psi = self._x.by_blocks(X, self.dtype), self._y.by_blocks(Y, self.dtype)
             if keep is None:
                 size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
                 keep = n * phi.shape[1] * size < _SHARE_KEPT * free_bytes(phi)
-            cross = cross + to_numpy(phi.T @ psi).astype(np.float64)
-            second = second + to_numpy(phi.T @ phi).astype(np.float64)
-            squares = squares + to_numpy(psi.T @ psi).astype(np.float64)
-            sums = sums + to_numpy(array_namespace(psi).sum(psi, axis=0)).astype(np.float64)
+            found = phi.T @ psi, phi.T @ phi, psi.T @ psi, array_namespace(psi).sum(psi, axis=0)
+            found = [to_numpy(each).astype(np.float64) for each in found]
+            totals = [total + each for total, each in zip(totals, found, strict=True)]
             if keep:
                 kept.append(phi)
         self._kept = kept if keep else None
-        mean = sums / n
-        return cross / n, Preconditioner.of(second / n, squares / n - np.outer(mean, mean))
+        cross, second, squares, mean = (total / n for total in totals)
+        return cross, Preconditioner.of(second, squares - np.outer(mean, mean))
 
     def sums(self, grid) -> Callable[[np.ndarray], Partial]:
         """Return a function of Θ (1, r_x, r_y): the sums over all rows, see `objective.partial`."""
         kept = None if self._kept is None else [Sums([phi], grid) for phi in self._kept]
-        return bind(self._sums, grid=grid, kept=kept)
 
-    def _sums(self, theta: np.ndarray, grid, kept: list[Sums] | None) -> Partial:
-        total, done = None, 0
-        self._passes += 1
-        self._start = self._start or time.monotonic()
-        for number, phi in enumerate(self.phi()):
-            part = partial(phi, theta, grid) if kept is None else kept[number](theta)
-            total = part if total is None else total.plus(part)
-            done += phi.shape[0]
-            self._say(done)
-        return total
+        def of(theta: np.ndarray) -> Partial:
+            total, done = None, 0
+            self._passes += 1
+            for number, phi in enumerate(self.phi()):
+                part = partial(phi, theta, grid) if kept is None else kept[number](theta)
+                total = part if total is None else total.plus(part)
+                done += phi.shape[0]
+                self._say(done)
+            return total
+
+        return of
 
     def _say(self, done: int) -> None:
         """Log how far the passes are, each ten seconds."""
-        now = time.monotonic()
-        if now - self._said < _SAY_AFTER:
-            return
-        self._said = now
-        passes = self._passes - 1 + done / len(self)
-        pace = (now - self._start) / passes
-        log.info(
-            "gradient %d of some %d: %d of %d rows, about %.0f s left",
-            self._passes,
-            max(_USUAL_PASSES, self._passes),
-            done,
-            len(self),
-            pace * max(_USUAL_PASSES - passes, 1.0 - done / len(self)),
-        )
+        if time.monotonic() - self._said > _SAY_AFTER:
+            self._said = time.monotonic()
+            log.info("gradient %d: %d of %d rows", self._passes, done, len(self))

@@ -6,8 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional, check_positive
-from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.signed_mixture import log_where_positive
+from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.kernels.gaussian import log_gaussian_kernel

@@ -17,7 +17,7 @@ import optax
 from jax import lax
 
 from kcde.estimators._nade.network import Network, known, log_mixture
-from kcde.estimators._shared.jax_settings import configure
+from kcde.estimators._shared.batch_fit import configure
 
 configure()
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, to_numpy
-from kcde.estimators._shared import shape
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
 from kcde.estimators._shared.threads import limit_threads
 from kcde.panels import numbered
@@ -13,6 +13,12 @@ from kcde.panels import numbered
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
 _NODES = 40  # of a panel, after the first doublings
 _REMEMBERED = 1 << 25  # numbers
+
+# Of the mode: quantiles to begin with, and golden sections between the neighbours of the best.
+_LEVELS = np.arange(1, 65) / 65
+_GOLDEN, _GOLDEN_STEPS = (np.sqrt(5.0) - 1.0) / 2.0, 40
+
+_ENDS, _POINTS, _MOST_CURVES = (0.001, 0.999), 400, 20  # of a picture
 
 
 class Distribution:
@@ -30,12 +36,16 @@ class Distribution:
         """
         X = self._check_features(X)
         xp = array_namespace(X)
-        parts = []
-        for rows in row_blocks(X.shape[0], _ROWS_NUMBERS, like=X):
+
+        def one_and_y(Y):
+            return xp.concat([xp.ones_like(Y[:, :1]), Y], axis=1)
+
+        def of(rows):
             with numbered(np.arange(rows.start, rows.stop)):
-                found = self.conditional_expectation(_one_and_y, X[rows, :])
-            parts.append(found[:, 1:] / found[:, :1])
-        return xp.concat(parts)
+                found = self.conditional_expectation(one_and_y, X[rows, :])
+            return found[:, 1:] / found[:, :1]
+
+        return by_blocks(of, X.shape[0], _ROWS_NUMBERS, like=X)
 
     @limit_threads
     def cdf(self, X, Y):
@@ -165,7 +175,25 @@ class Distribution:
             As `quantile`.
         """
         X = self._check_features(X)
-        return array_namespace(X).asarray(shape.mode(self, X))
+        xp, nodes = array_namespace(X), to_numpy(self.quantile(X, _LEVELS))
+        n, count = nodes.shape
+
+        def log_density(y: np.ndarray) -> np.ndarray:
+            """Return log p at y (n, k)."""
+            rows = np.repeat(np.arange(n), y.shape[1])
+            found = self.log_density(take_rows(X, rows), xp.asarray(y.reshape(-1)))
+            return to_numpy(found).reshape(y.shape)
+
+        best, every = np.argmax(log_density(nodes), axis=1), np.arange(n)
+        low = nodes[every, np.maximum(best - 1, 0)]
+        high = nodes[every, np.minimum(best + 1, count - 1)]
+        for _ in range(_GOLDEN_STEPS):
+            step = _GOLDEN * (high - low)
+            inner = np.stack([high - step, low + step], axis=1)
+            left, right = log_density(inner).T
+            rises = left < right
+            low, high = np.where(rises, inner[:, 0], low), np.where(rises, high, inner[:, 1])
+        return xp.asarray(0.5 * (low + high))
 
     def plot(self, X, axes=None, labels=None):
         """Draw p(y|x) of some x with matplotlib.
@@ -188,7 +216,25 @@ class Distribution:
         ValueError
             If there are more rows, or not as many labels; besides as `quantile`.
         """
-        return shape.plot(self, X, axes, labels)
+        ends = to_numpy(self.quantile(X, _ENDS))
+        labels = list(range(len(ends))) if labels is None else list(labels)
+        if len(ends) > _MOST_CURVES or len(labels) != len(ends):
+            raise ValueError(
+                f"plot draws at most {_MOST_CURVES} x, with as many labels; got {len(ends)} x and "
+                f"{len(labels)} labels"
+            )
+        y = np.linspace(ends[:, 0].min(), ends[:, 1].max(), _POINTS)
+        xp = array_namespace(X) if hasattr(X, "dtype") else np
+        given = np.empty((1, 0)) if X is None else X
+        density = to_numpy(self.density_at(xp.asarray(y[:, None]))(given))
+        if axes is None:
+            import matplotlib.pyplot as plt
+
+            axes = plt.subplots()[1]
+        for label, row in zip(labels, density, strict=True):
+            axes.plot(y, row, label=str(label))
+        axes.set(xlabel="y", ylabel="p(y|x)")
+        return axes
 
     def _require_distribution(self) -> None:
         """Raise `ValueError` where there is no distribution function."""
@@ -227,10 +273,10 @@ class Distribution:
 
     def _cdf_at(self, X, y: np.ndarray):
         """Return P(Y ≤ y|x), shape (n, q), for checked X (n, d_x) at shared y (q,), to 1e-6."""
-        parts = []
-        for rows, table in self._cdf_tables(X, COARSE):
-            shared = np.broadcast_to(y, (rows.stop - rows.start, len(y)))
-            parts.append(table.cdf(shared))
+        parts = [
+            table.cdf(np.broadcast_to(y, (rows.stop - rows.start, len(y))))
+            for rows, table in self._cdf_tables(X, COARSE)
+        ]
         return array_namespace(X).asarray(np.concatenate(parts))
 
     def _cdf_of(self, X):
@@ -251,11 +297,10 @@ class Distribution:
 
     def _quantile(self, X, p: np.ndarray):
         """Return the quantiles, shape (n, k), for checked X (n, d_x) and p (k,)."""
-        xp, shape = array_namespace(X), (X.shape[0], len(p))
+        xp = array_namespace(X)
         if not X.shape[1]:
-            return xp.asarray(
-                np.broadcast_to(self._tabulate_cdf(self._no_x).quantile(p), shape).copy()
-            )
+            found = self._tabulate_cdf(self._no_x).quantile(p)
+            return xp.asarray(np.broadcast_to(found, (X.shape[0], len(p))).copy())
         parts = [table.quantile(p) for _, table in self._cdf_tables(X)]
         return xp.asarray(np.concatenate(parts))
 
@@ -299,26 +344,12 @@ def check_probabilities(name: str, values) -> np.ndarray:
     """Return a number or a vector of numbers in (0, 1) as a numpy array, or raise `ValueError`."""
     checked = np.asarray(to_numpy(values) if hasattr(values, "dtype") else values, dtype=np.float64)
     if checked.ndim > 1 or not np.all((checked > 0.0) & (checked < 1.0)):
-        raise ValueError(
-            f"{name} must be a number between 0 and 1, or several in one dimension, the ends "
-            f"left out; got {values!r}"
-        )
+        raise ValueError(f"{name} must be between 0 and 1, the ends left out; got {values!r}")
     return checked
 
 
 def tails(level: float) -> list[float]:
-    """Return the probabilities below the two ends of an interval with equal tails.
-
-    Raises
-    ------
-    ValueError
-        If the level is not one number in (0, 1).
-    """
+    """Return the probabilities below the two ends of an interval with equal tails."""
     if check_probabilities("level", level).ndim:
-        raise ValueError(f"level must be one number between 0 and 1; got {level!r}")
+        raise ValueError(f"level must be one number; got {level!r}")
     return [0.5 * (1.0 - float(level)), 0.5 * (1.0 + float(level))]
-
-
-def _one_and_y(Y):
-    xp = array_namespace(Y)
-    return xp.concat([xp.ones_like(Y[:, :1]), Y], axis=1)

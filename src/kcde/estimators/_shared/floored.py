@@ -1,16 +1,112 @@
-"""(1 - ε) p(y|x) + ε q(y): a conditional density p with a floor q under it."""
+"""Base densities of one y, and (1 - ε) p(y|x) + ε q(y): a density p with such a floor q."""
 
 from abc import abstractmethod
 from collections.abc import Callable
-from math import log, log1p
+from dataclasses import dataclass
+from math import lgamma, log, log1p, pi, sqrt
 
 import numpy as np
+from scipy.special import beta, ndtri, stdtr, stdtrit
 
-from kcde.arrays import array_namespace, row_blocks
-from kcde.estimators._shared.location_scale import LocationScale, Normal
+from kcde.arrays import array_namespace, normal_cdf, to_numpy
+from kcde.estimators._shared.mixture import normal_crps
 from kcde.estimators._shared.pushforward import normal_nodes
-from kcde.estimators._shared.roots import increasing_root
+from kcde.estimators._shared.rows import by_blocks
+from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators.base import ConditionalDensity
+
+_NODES = 200
+
+
+@dataclass(frozen=True)
+class LocationScale:
+    """A density symmetric around a location, in the units of y.
+
+    A subclass has elementwise `log_density`, `cdf`, `crps` and `quantile`, and `sample`.
+    """
+
+    location: float
+    scale: float
+
+    def outside(self, lower: float, upper: float) -> float:
+        """Return the mass outside an interval."""
+        ends = np.array([lower, 2.0 * self.location - upper])
+        return float(np.sum(self.cdf(ends)))
+
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return points and weights, shape (k,), that integrate functions against the density.
+
+        Gauss-Legendre in θ, where the distribution function is (1 + sin θ)/2.
+        """
+        node, weight = np.polynomial.legendre.leggauss(_NODES)
+        theta = 0.5 * pi * node
+        return self.quantile(0.5 + 0.5 * np.sin(theta)), 0.25 * pi * weight * np.cos(theta)
+
+    def _z(self, y):
+        return (y - self.location) / self.scale
+
+
+@dataclass(frozen=True)
+class Normal(LocationScale):
+    """N(location, scale²)."""
+
+    def log_density(self, y):
+        """Return the log density, nats, elementwise."""
+        return -0.5 * self._z(y) ** 2 - log(self.scale * sqrt(2.0 * pi))
+
+    def cdf(self, y):
+        """Return P(Y ≤ y), elementwise."""
+        return normal_cdf(self._z(y))
+
+    def crps(self, y):
+        """Return ∫ (F(z) - 1{y ≤ z})² dz, elementwise, in the units of y."""
+        return normal_crps(self._z(y)) * self.scale
+
+    def quantile(self, p: np.ndarray) -> np.ndarray:
+        """Return the p-quantiles, elementwise."""
+        return self.location + self.scale * ndtri(p)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws."""
+        return self.location + self.scale * rng.standard_normal(shape)
+
+
+@dataclass(frozen=True)
+class StudentT(LocationScale):
+    """Student's t with given degrees of freedom."""
+
+    degrees: float
+
+    def log_density(self, y):
+        """Return the log density, nats, elementwise."""
+        half, nu = 0.5 * (self.degrees + 1.0), self.degrees
+        constant = lgamma(half) - lgamma(0.5 * nu) - 0.5 * log(nu * pi) - log(self.scale)
+        return constant - half * array_namespace(y).log1p(self._z(y) ** 2 / nu)
+
+    def cdf(self, y):
+        """Return P(Y ≤ y), elementwise."""
+        return array_namespace(y).asarray(stdtr(self.degrees, to_numpy(self._z(y))))
+
+    def crps(self, y):
+        """Return ∫ (F(z) - 1{y ≤ z})² dz, elementwise, in the units of y.
+
+        For more than one degree of freedom (Jordan, Krüger and Lerch, J. Stat. Softw. 2019,
+        appendix A).
+        """
+        xp, z, nu = array_namespace(y), self._z(y), self.degrees
+        density = self.scale * xp.exp(self.log_density(y))
+        spread = 2.0 * sqrt(nu) * beta(0.5, nu - 0.5) / ((nu - 1.0) * beta(0.5, 0.5 * nu) ** 2)
+        inside = z * (2.0 * self.cdf(y) - 1.0) + 2.0 * density * (nu + z * z) / (nu - 1.0)
+        return self.scale * (inside - spread)
+
+    def quantile(self, p: np.ndarray) -> np.ndarray:
+        """Return the p-quantiles, elementwise."""
+        return self.location + self.scale * stdtrit(self.degrees, p)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Return independent draws."""
+        return self.location + self.scale * rng.standard_t(self.degrees, shape)
+
 
 _MOST, _MOST_ROWS = 0.01, 10.0  # of ε, and of nε: what a floor takes off a log-likelihood
 _ROW_NUMBERS = 1000  # held for a row of x while its quantiles are searched, about
@@ -134,30 +230,27 @@ class Floored(ConditionalDensity):
         # The quantile of a mixture lies between those of its parts.
         xp = array_namespace(X)
         inside = self._inside._quantile(X, p)
-        if not X.shape[0]:
-            return inside
-        blocks = row_blocks(X.shape[0], _ROW_NUMBERS, like=X)
-        return xp.concat(
-            [self._block_of_quantiles(X[rows, :], inside[rows, :], p) for rows in blocks]
-        )
+        below = xp.broadcast_to(xp.asarray(self._floor.quantile(p)), inside.shape)
+        lower, upper = xp.minimum(inside, below), xp.maximum(inside, below)
 
-    def _block_of_quantiles(self, X, inside, p):
-        """Return the quantiles from those inside, whose distribution is kept meanwhile."""
-        xp, cdf = array_namespace(X), self._inside._cdf_of(X)
-        floor = self._floor.quantile(p)
-        below = xp.asarray(np.broadcast_to(floor, tuple(inside.shape)).copy())
-        ends = xp.minimum(inside, below), xp.maximum(inside, below)
-        columns = [
-            self._column_of_quantiles(X, cdf, value, *(end[:, i] for end in (*ends, inside)))
-            for i, value in enumerate(p)
-        ]
-        return xp.stack(columns, axis=1)
+        def of(rows):
+            at = X[rows, :]
+            # Of one p after the other, so that the distribution inside is kept meanwhile.
+            cdf = self._inside._cdf_of(at)
+            columns = [
+                self._root(at, cdf, value, *(each[rows, i] for each in (lower, upper, inside)))
+                for i, value in enumerate(p)
+            ]
+            return xp.stack(columns, axis=1)
 
-    def _column_of_quantiles(self, X, cdf, p: float, lower, upper, start):
-        xp, floor = array_namespace(X), self._floor
+        return by_blocks(of, X.shape[0], _ROW_NUMBERS, like=X)
+
+    def _root(self, X, cdf: Callable, p: float, lower, upper, start):
+        """Return the p-quantiles, shape (n,), within brackets; `cdf` is that inside."""
 
         def excess(y):
-            slope = xp.exp(self.log_density(X, y[:, None]))
-            return (1.0 - self.weight_) * cdf(y) + self.weight_ * floor.cdf(y) - p, slope
+            slope = array_namespace(y).exp(self.log_density(X, y[:, None]))
+            found = (1.0 - self.weight_) * cdf(y) + self.weight_ * self._floor.cdf(y)
+            return found - p, slope
 
-        return increasing_root(excess, lower, upper, start, 1e-12 * floor.scale)
+        return increasing_root(excess, lower, upper, start, 1e-12 * self._floor.scale)

@@ -6,24 +6,85 @@ error is below 1e-15: both are a product of the weights (n, m) with a matrix tha
 that the smaller is taken.
 """
 
+import logging
 from abc import abstractmethod
 from collections.abc import Callable
-from math import sqrt
+from math import pi, sqrt
 
 import numpy as np
+from scipy.special import ndtri
 
 from kcde.arrays import array_namespace, normal_cdf, row_blocks, to_numpy
-from kcde.estimators._shared.gaussian_mixtures import (
-    mean_distance,
-    mixture_cdf,
-    mixture_quantile,
-)
+from kcde.estimators._shared.rows import by_blocks
+from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import equal, is_wide, neighbourhoods
 from kcde.seeding import require_generator
+
+_TOLERANCE = 1e-10  # of a quantile, in the smallest standard deviation
+
+
+def mixture_cdf(weights, centres, sigma, y):
+    """Return Σ_l w_l Φ((y - v_l)/σ_l), shape (n, k), at y (n, k).
+
+    The rows of w (n, m) sum to one; v and σ are of shapes that broadcast to it.
+    """
+    xp = array_namespace(weights)
+    u = (y[:, :, None] - centres[:, None, :]) / sigma[:, None, :]
+    return xp.clip(xp.sum(weights[:, None, :] * normal_cdf(u), axis=2), max=1.0)
+
+
+def mixture_crps(weights, centres, sigma, y):
+    """Return the CRPS of the mixtures of `mixture_cdf` at y (n,), shape (n,).
+
+    E|Y - y| - E|Y - Y′|/2 over pairs of components, n m² numbers (Grimit et al., Q. J. R. Meteorol.
+    Soc. 2006, equation (5)).
+    """
+    xp = array_namespace(weights)
+    distance = xp.sum(weights * mean_distance(y[:, None] - centres, sigma), axis=1)
+    apart = centres[:, :, None] - centres[:, None, :]
+    both = xp.sqrt(sigma[:, :, None] ** 2 + sigma[:, None, :] ** 2)
+    pairs = weights[:, :, None] * weights[:, None, :] * mean_distance(apart, both)
+    return distance - 0.5 * xp.sum(pairs, axis=(1, 2))
+
+
+def mean_distance(u, sigma):
+    """Return E|Z| of Z normal with mean u and standard deviation σ, elementwise."""
+    xp, z = array_namespace(u), u / sigma
+    return sigma * (sqrt(2.0 / pi) * xp.exp(-0.5 * z * z) + z * (2.0 * normal_cdf(z) - 1.0))
+
+
+def normal_crps(z):
+    """Return the CRPS of the standard normal at z, elementwise (Gneiting et al. 2005)."""
+    return mean_distance(z, 1.0) - 1.0 / sqrt(pi)
+
+
+def mixture_quantile(weights, centres, sigma, p: np.ndarray):
+    """Return the p-quantiles of the mixtures of `mixture_cdf`, shape (n, k), for p of shape (k,).
+
+    A quantile lies between the smallest and the largest of those of the components; it is looked
+    for from that of a normal density of the same mean and variance on.
+    """
+    xp = array_namespace(weights)
+    z, p = xp.asarray(ndtri(p)), xp.asarray(p)
+    own = centres[:, None, :] + sigma[:, None, :] * z[None, :, None]
+    shape = (weights.shape[0], p.shape[0])
+    lower, upper = (xp.broadcast_to(f(own, axis=2), shape) for f in (xp.min, xp.max))
+
+    def excess(y):
+        u = (y[:, :, None] - centres[:, None, :]) / sigma[:, None, :]
+        shares = weights[:, None, :] * normal_cdf(u)
+        slopes = weights[:, None, :] * xp.exp(-0.5 * u * u) / sigma[:, None, :]
+        return xp.sum(shares, axis=2) - p, xp.sum(slopes, axis=2) / sqrt(2.0 * pi)
+
+    mean = xp.sum(weights * centres, axis=1, keepdims=True)
+    spread = xp.sqrt(xp.sum(weights * ((centres - mean) ** 2 + sigma**2), axis=1, keepdims=True))
+    start = mean + spread * z
+    return increasing_root(excess, lower, upper, start, _TOLERANCE * float(xp.min(sigma)))
+
 
 _REACH = 10.0  # standard deviations of a component
 
@@ -66,25 +127,25 @@ class GaussianMixture(ConditionalDensity):
         centre = xp.mean(self._centres, axis=0)
         shifted = self._centres - centre
         both = xp.concat([shifted, shifted**2], axis=1)
-        blocks = row_blocks(X.shape[0], shifted.shape[0], like=X)
-        sums = xp.concat([self.weights_at(X[rows, :]) @ both for rows in blocks])
+        sums = self._by_blocks(X, lambda rows: self.weights_at(X[rows, :]) @ both)
         first, second = sums[:, : self.n_outputs_], sums[:, self.n_outputs_ :]
         return first + centre, second - first**2 + xp.asarray(self._sigma**2)
 
     def _cdf(self, X, y):
-        xp, mixture = array_namespace(X), self._one_dimensional()
-        parts = []
-        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
-            weights = self.weights_at(X[rows, :])
-            parts.append(mixture_cdf(weights, *mixture, y[rows, None])[:, 0])
-        return xp.concat(parts)
+        mixture = self._one_dimensional()
+
+        def of(rows):
+            return mixture_cdf(self.weights_at(X[rows, :]), *mixture, y[rows, None])[:, 0]
+
+        return self._by_blocks(X, of)
 
     def _cdf_at(self, X, y):
-        xp, below = array_namespace(X), self._components_below(y)
-        parts = []
-        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
-            parts.append(self.weights_at(X[rows, :]) @ below)
-        return xp.concat(parts)
+        below = self._components_below(y)
+        return self._by_blocks(X, lambda rows: self.weights_at(X[rows, :]) @ below)
+
+    def _by_blocks(self, X, function: Callable, numbers: int = 1):
+        """Return what a function gives for blocks of rows of X, with so many numbers a centre."""
+        return by_blocks(function, X.shape[0], self._centres.shape[0] * numbers, like=X)
 
     def _components_below(self, y: np.ndarray):
         """Return Φ((y - v_l)/σ), shape (m, q), at y (q,)."""
@@ -94,12 +155,13 @@ class GaussianMixture(ConditionalDensity):
     def _crps(self, X, y):
         xp, half_spread = array_namespace(X), self._half_spread()
         centres, sigma = self._one_dimensional()
-        parts = []
-        for rows in row_blocks(X.shape[0], self._centres.shape[0], like=X):
+
+        def of(rows):
             weights = self.weights_at(X[rows, :])
             distance = mean_distance(y[rows, None] - centres, sigma)
-            parts.append(xp.sum(weights * distance, axis=1) - half_spread(weights))
-        return xp.concat(parts)
+            return xp.sum(weights * distance, axis=1) - half_spread(weights)
+
+        return self._by_blocks(X, of)
 
     def _half_spread(self) -> Callable:
         """Return a function from weights (n, m) to E|Y - Y′|/2, shape (n,)."""
@@ -118,11 +180,12 @@ class GaussianMixture(ConditionalDensity):
         return lambda weights: 0.5 * xp.sum((weights @ apart) * weights, axis=1)
 
     def _quantile(self, X, p):
-        xp, mixture = array_namespace(X), self._one_dimensional()
-        parts = []
-        for rows in row_blocks(X.shape[0], self._centres.shape[0] * len(p), like=X):
-            parts.append(mixture_quantile(self.weights_at(X[rows, :]), *mixture, p))
-        return xp.concat(parts)
+        mixture = self._one_dimensional()
+
+        def of(rows):
+            return mixture_quantile(self.weights_at(X[rows, :]), *mixture, p)
+
+        return self._by_blocks(X, of, len(p))
 
     def _one_dimensional(self) -> tuple:
         """Return centres and standard deviations, shape (1, m) and (1, 1), for d_y = 1."""
@@ -138,17 +201,15 @@ class GaussianMixture(ConditionalDensity):
     def log_density_at(self, Y):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
         Y = self._check_outputs(Y)
-        xp, log_components = array_namespace(Y), self._log_components(Y)
+        log_components = self._log_components(Y)[None, :, :]
 
         def at(X):
-            X = self._check_features(X)
-            log_weights = self._log_weights(X)
-            return xp.concat(
-                [
-                    logsumexp(log_weights[rows, :][:, None, :] + log_components[None, :, :], axis=2)
-                    for rows in row_blocks(X.shape[0], log_components.size, like=X)
-                ]
-            )
+            log_weights = self._log_weights(self._check_features(X))[:, None, :]
+
+            def of(rows):
+                return logsumexp(log_weights[rows, ...] + log_components, axis=2)
+
+            return by_blocks(of, log_weights.shape[0], log_components.size, like=log_weights)
 
         return at
 
@@ -171,9 +232,8 @@ class GaussianMixture(ConditionalDensity):
 
     def _proposal(self):
         centres = to_numpy(self._centres)
-        return GaussianProposal(
-            centres.mean(axis=0), 2.0 * np.hypot(centres.std(axis=0), self._sigma)
-        )
+        spread = np.hypot(centres.std(axis=0), self._sigma)
+        return GaussianProposal(centres.mean(axis=0), 2.0 * spread)
 
     def _integrated(self, f, X):
         if not is_wide(self._support()):
@@ -181,16 +241,16 @@ class GaussianMixture(ConditionalDensity):
         # A component at a time: the centres are too far apart for nodes that all share.
         xp, sigma = array_namespace(X), float(self._sigma[0])
         rule = equal(-_REACH * sigma, _REACH * sigma, 4 * int(_REACH))
-        share = (
-            rule.weights * np.exp(-0.5 * (rule.nodes / sigma) ** 2) / (np.sqrt(2.0 * np.pi) * sigma)
-        )
-        parts = []
-        for rows in row_blocks(self._centres.shape[0], rule.nodes.size, like=X):
+        bump = np.exp(-0.5 * (rule.nodes / sigma) ** 2)
+        share = xp.asarray(rule.weights * bump / (np.sqrt(2.0 * np.pi) * sigma))
+
+        def of(rows):
             Y = self._centres[rows, :] + xp.asarray(rule.nodes[None, :])
-            values = f(xp.reshape(Y, (-1, 1)))
-            values = xp.reshape(values, (Y.shape[0], Y.shape[1], values.shape[1]))
-            parts.append(xp.sum(xp.asarray(share)[None, :, None] * values, axis=1))
-        return self.weights_at(X) @ xp.concat(parts)
+            values = xp.reshape(f(xp.reshape(Y, (-1, 1))), (*Y.shape, -1))
+            return xp.sum(share[None, :, None] * values, axis=1)
+
+        each = by_blocks(of, self._centres.shape[0], rule.nodes.size, like=X)
+        return self.weights_at(X) @ each
 
     def _pieces(self):
         sigma = float(self._sigma[0])
@@ -200,3 +260,155 @@ class GaussianMixture(ConditionalDensity):
         centres, sigma = to_numpy(self._centres), float(self._sigma[0])
         margin = _REACH * sigma
         return float(centres.min()) - margin, float(centres.max()) + margin, sigma
+
+
+_MOST_PROPOSALS = 1 << 24
+
+log = logging.getLogger(__name__)
+
+
+class SignedMixture(GaussianMixture):
+    """Σ_l w_l(x) N(y; v_l, diag σ²) with Σ_l w_l(x) = 1, a density where it is not negative.
+
+    A subclass has the hyper-parameter `weights`: where it is "signed", the weights are those of
+    `_signed_weights`; else they are not negative, and `_log_weights` gives their logarithms.
+    """
+
+    @property
+    def _integrates_to_one(self) -> bool:
+        return self.weights != "signed"
+
+    @abstractmethod
+    def _signed_weights(self, X):
+        """Return weights of any sign, shape (n, m), whose rows sum to one."""
+
+    def weights_at(self, X):
+        """Return w_l(x) as used, shape (n, m), whose rows sum to one, for X (n, d_x)."""
+        if self.weights != "signed":
+            return super().weights_at(X)
+        return self._signed_weights(self._check_features(X))
+
+    def density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> Σ_l w_l(x) N(y; v_l, σ²), shape (n, q), at Y (q, d_y).
+
+        Signed weights make it negative in places.
+        """
+        if self.weights != "signed":
+            return super().density_at(Y)
+        Y = self._check_outputs(Y)
+        components = array_namespace(Y).exp(self._log_components(Y))
+        return lambda X: self.weights_at(X) @ components.T
+
+    @limit_threads
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for pairs; -inf where p is not positive."""
+        if self.weights != "signed":
+            return super().log_density(X, Y)
+        return log_where_positive(self._pair_density(X, Y))
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X -> log p(Y|X), shape (n, q); -inf where p is not positive."""
+        if self.weights != "signed":
+            return super().log_density_at(Y)
+        at = self.density_at(Y)
+        return lambda X: log_where_positive(at(X))
+
+    def _require_distribution(self):
+        super()._require_distribution()
+        if self.weights == "signed":
+            raise ValueError(
+                "signed weights make no distribution function, as the estimate is negative in "
+                'places; fit with weights="clipped" or "projected", or draw with sample'
+            )
+
+    def nonpositive_share(self, X, Y) -> float:
+        """Return the share of the pairs X (n, d_x), Y (n, d_y) where p(y|x) is not positive."""
+        density = to_numpy(self._pair_density(X, Y))
+        return float(np.mean(density <= 0.0))
+
+    def sample(self, X, n_samples: int, rng: np.random.Generator):
+        """Draw from p(y|x), or in proportion to its positive part; shape (n, n_samples, d_y).
+
+        Signed weights: by inversion for d_y = 1; else draws from the components with positive
+        weights are accepted with chance p/p₊.
+
+        Raises
+        ------
+        FloatingPointError
+            If almost none is accepted, because the weights cancel.
+        """
+        if self.weights != "signed":
+            return super().sample(X, n_samples, rng)
+        return ConditionalDensity.sample(self, X, n_samples, rng)
+
+    def _sample_multivariate(self, X, n_samples, rng):
+        if self.weights != "signed":
+            return super()._sample_multivariate(X, n_samples, rng)
+        centres = to_numpy(self._centres)
+        weights = to_numpy(self._signed_weights(X))
+        return np.stack([_reject(w, centres, self._sigma, n_samples, rng) for w in weights])
+
+    def _pair_density(self, X, Y):
+        X, Y = self._check_pair(X, Y)
+        xp, weights = array_namespace(X), self.weights_at(X)
+
+        def of(rows):
+            return xp.sum(weights[rows, :] * xp.exp(self._log_components(Y[rows, :])), axis=1)
+
+        return self._by_blocks(Y, of)
+
+
+def divided_by_sums(weights, remedy: str, *, negative: bool = False):
+    """Return weights (n, m) divided by the sums of their rows; see `check_sums`."""
+    total = array_namespace(weights).sum(weights, axis=1, keepdims=True)
+    check_sums(total, remedy, negative=negative)
+    return weights / total
+
+
+def check_sums(total, remedy: str, *, negative: bool = False) -> None:
+    """Raise `FloatingPointError` unless sums of weights, shape (n, 1), are positive and finite.
+
+    `negative` allows negative sums, which reverse the sign of the estimate, with a warning.
+    """
+    xp, n = array_namespace(total), total.shape[0]
+    bad = ~((total > 0.0) & xp.isfinite(total))
+    count = int(xp.sum(xp.astype(bad, xp.int64)))
+    if not count:
+        return
+    if not (negative and bool(xp.all(xp.isfinite(total) & (total != 0.0)))):
+        raise FloatingPointError(f"at {count} of {n} x no sum of weights is positive; {remedy}")
+    log.warning(
+        "at %d of %d x the sum of weights is negative, which reverses the estimate's sign", count, n
+    )
+
+
+def log_where_positive(values):
+    """Return the logarithms, -inf where a value is not positive."""
+    xp = array_namespace(values)
+    positive = values > 0.0
+    safe = xp.where(positive, values, xp.ones_like(values))
+    return xp.where(positive, xp.log(safe), xp.full_like(values, -xp.inf))
+
+
+def _reject(weights, centres, sigma, n_samples: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw in proportion to max(0, Σ w N) from Σ w₊ N, numpy throughout; (n_samples, d)."""
+    positive = np.maximum(weights, 0.0)
+    kept, proposed, count = [], 0, 0
+    while count < n_samples:
+        if proposed > _MOST_PROPOSALS:
+            raise FloatingPointError(
+                f"{count} of {proposed} proposals were accepted: the weights cancel each other; "
+                'raise output_regularization, or take weights="clipped"'
+            )
+        size = max(256, 2 * n_samples)
+        which = rng.choice(len(weights), size, p=positive / positive.sum())
+        points = centres[which] + sigma * rng.standard_normal((size, centres.shape[1]))
+        chance = rng.random(size)
+        for rows in row_blocks(size, centres.size):
+            z = (points[rows, None, :] - centres) / sigma
+            bumps = np.exp(-0.5 * np.sum(z * z, axis=2))
+            accepted = chance[rows] * (bumps @ positive) < bumps @ weights
+            kept.append(points[rows][accepted])
+            count += int(accepted.sum())
+        proposed += size
+    return np.concatenate(kept)[:n_samples]

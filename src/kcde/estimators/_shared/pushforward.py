@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
+from math import log, pi
 
 import numpy as np
 from scipy.special import ndtri
 
-from kcde.arrays import array_namespace, normal_cdf, row_blocks
-from kcde.estimators._shared.gaussian_mixtures import normal_crps
+from kcde.arrays import array_namespace, normal_cdf
+from kcde.estimators._shared.mixture import normal_crps
+from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators.base import ConditionalDensity
 from kcde.seeding import require_generator, rng_of
 
@@ -60,13 +62,14 @@ class Pushforward(ConditionalDensity):
         xp = array_namespace(X)
         nodes, weights = normal_nodes(self.n_outputs_)
         nodes, weights = xp.asarray(nodes[None]), xp.asarray(weights)
-        parts = []
-        for rows in row_blocks(X.shape[0], nodes.shape[1] * self.n_outputs_, like=X):
+
+        def of(rows):
             points = self._push(X[rows, :], nodes)
             values = f(xp.reshape(points, (-1, self.n_outputs_)))
-            shape = (points.shape[0], points.shape[1], -1)
-            parts.append(xp.sum(weights[None, :, None] * xp.reshape(values, shape), axis=1))
-        return xp.concat(parts)
+            values = xp.reshape(values, (*points.shape[:2], -1))
+            return xp.sum(weights[None, :, None] * values, axis=1)
+
+        return by_blocks(of, X.shape[0], nodes.shape[1] * self.n_outputs_, like=X)
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw from p(y|x) exactly, as T_x of normal draws; shape (n, n_samples, d_y)."""
@@ -75,6 +78,39 @@ class Pushforward(ConditionalDensity):
         xp = array_namespace(X)
         draws = rng.standard_normal((X.shape[0], n_samples, self.n_outputs_))
         return self._push(X, xp.asarray(draws))
+
+
+class NormalResiduals(Pushforward):
+    """p(y|x) = N(m(x), diag s(x)²); `_line` of a subclass returns m, (n, d), and s, (n or 1, d)."""
+
+    def mean(self, X):
+        """Return E[Y|x] = m(x), shape (n, d_y), for X (n, d_x)."""
+        return self._line(self._check_features(X))[0]
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        X, Y = self._check_pair(X, Y)
+        return _log_normal(Y, *self._line(X))
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = self._check_outputs(Y)[None, :, :]
+
+        def at(X):
+            mean, std = self._line(self._check_features(X))
+            return _log_normal(Y, mean[:, None, :], std[:, None, :])
+
+        return at
+
+    def _push(self, X, Z):
+        mean, std = self._line(X)
+        return mean[:, None, :] + std[:, None, :] * Z
+
+
+def _log_normal(Y, mean, std):
+    xp = array_namespace(std)
+    terms = 0.5 * ((Y - mean) / std) ** 2 + xp.log(std) + 0.5 * log(2.0 * pi)
+    return -xp.sum(terms, axis=-1)
 
 
 def normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:

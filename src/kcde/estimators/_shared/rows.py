@@ -1,10 +1,12 @@
-"""Validation of the input of estimators: arrays, Series and data frames."""
+"""Checks of what a user gives estimators: rows, groups and parameters."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace
+from kcde.arrays import array_namespace, row_blocks
 
 LARGEST_VALUE = 1e100
 """Squares of larger values, over those of a small bandwidth, leave the range of float64."""
@@ -19,66 +21,31 @@ _NUMERIC = "biuf"
 
 
 def check_rows(
-    name: str,
-    array,
-    columns: int | None = None,
-    *,
-    vector: bool = False,
-    some: bool = False,
-    largest: float = LARGEST_VALUE,
+    name: str, array, columns: int | None = None, *, vector=False, some=False, largest=LARGEST_VALUE
 ):
-    """Return a finite float64 array of two dimensions.
+    """Return a finite float64 array (n, columns): of any namespace, a data frame, or sequences.
 
-    Parameters
-    ----------
-    name
-        Name of the argument, for the error.
-    array
-        Expected shape (n, d): an array of any namespace, a data frame, or nested sequences.
-    columns
-        The d expected, if known.
-    vector
-        Whether shape (n,), also of a Series, stands for (n, 1).
-    some
-        Whether n must be at least 1.
-    largest
-        Size of the largest value that can be computed with.
-
-    Raises
-    ------
-    ValueError
-        Naming the argument, its shape and what was expected.
+    `vector`: shape (n,), also of a Series, stands for (n, 1). `some`: n must be at least 1.
     """
-    series = hasattr(array, "to_frame")
     array = _in_float64(name, array)
     if vector and array.ndim == 1:
         array = array[:, None]
     shape = tuple(array.shape)
     if array.ndim != 2:
-        expected = f"(n, {'d' if columns is None else columns})"
-        hint = ""
-        if array.ndim == 1 and columns in (None, 1):
-            hint = f"; use {name + '.to_frame()' if series else name + '[:, None]'} for one column"
-        elif shape == (columns,):
-            hint = f"; use {name + '.to_frame().T' if series else name + '[None, :]'} for one row"
-        raise ValueError(
-            f"{name} must have shape {'(n,) or ' if vector else ''}{expected}; got shape {shape}"
-            + hint
-        )
-    if columns is not None and shape[1] != columns:
+        expected = f"{'(n,) or ' * vector}(n, {'d' if columns is None else columns})"
+        hint = f"; use {name}[:, None] for one column" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must have shape {expected}; got shape {shape}{hint}")
+    if columns not in (None, shape[1]):
         raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
     if some and not shape[0]:
         raise ValueError(f"{name} has no rows, shape {shape}; give at least one")
     xp = array_namespace(array)
     if not bool(xp.all(xp.abs(array) <= largest)):
         if not bool(xp.all(xp.isfinite(array))):
-            raise ValueError(
-                f"{name}, shape {shape}, has NaN or infinite values; drop or fill those rows first"
-            )
+            raise ValueError(f"{name} has NaN or infinite values; drop or fill those rows first")
         raise ValueError(
-            f"{name}, shape {shape}, has values beyond {largest:g} in size, too large for what is "
-            "computed of their squares; bring it to unit scale first, with Standardised or, beyond "
-            f"{LARGEST_VALUE:g}, by a power of ten"
+            f"{name} has values beyond {largest:g}, too large for their squares: bring it to unit "
+            f"scale with Standardised or, beyond {LARGEST_VALUE:g}, by a power of ten"
         )
     return array
 
@@ -92,19 +59,15 @@ def _in_float64(name: str, array):
     if isinstance(array, np.ma.MaskedArray):
         # What lies behind the mask is no value.
         array = np.where(np.ma.getmaskarray(array), np.nan, array.data)
-    if not (hasattr(array, "dtype") and hasattr(array, "ndim")):
-        array = _converted(name, lambda: np.asarray(array, dtype=np.float64))
-    xp = array_namespace(array)
-    if array.dtype == xp.float64:
-        return array
-    if getattr(array.dtype, "kind", "f") not in _NUMERIC + "O":
-        raise ValueError(f"{name} must be numbers; got an array of {array.dtype}")
-    return _converted(name, lambda: xp.astype(array, xp.float64))
-
-
-def _converted(name: str, conversion):
     try:
-        return conversion()
+        if not (hasattr(array, "dtype") and hasattr(array, "ndim")):
+            array = np.asarray(array, dtype=np.float64)
+        xp = array_namespace(array)
+        if array.dtype == xp.float64:
+            return array
+        if getattr(array.dtype, "kind", "f") not in _NUMERIC + "O":
+            raise ValueError(f"its type is {array.dtype}")
+        return xp.astype(array, xp.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} cannot be made an array of numbers: {error}") from None
 
@@ -113,14 +76,20 @@ def _of_pandas(name: str, table) -> np.ndarray:
     """Return a Series or a data frame as numpy, missing values as NaN."""
     frame = table.to_frame() if table.ndim == 1 else table
     columns = zip(frame.columns, frame.dtypes, strict=True)
-    wrong = [str(column) for column, dtype in columns if dtype.kind not in _NUMERIC]
-    if wrong:
+    if wrong := [str(column) for column, dtype in columns if dtype.kind not in _NUMERIC]:
         raise ValueError(
-            f"{name} has columns that are not numbers: {', '.join(wrong)}; leave them out or turn "
-            "them into numbers first, as pandas.get_dummies does for categories"
+            f"{name} has columns that are not numbers: {', '.join(wrong)}; leave them out, or turn "
+            "them into numbers, as pandas.get_dummies does"
         )
     # Frames lie in memory by columns, and the order of sums is part of the last bits.
     return np.ascontiguousarray(table.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def by_blocks(function: Callable, n: int, width: int, *, like):
+    """Return what a function of slices gives for n rows, by blocks of `width` numbers a row."""
+    return array_namespace(like).concat(
+        [function(rows) for rows in row_blocks(n, width, like=like)]
+    )
 
 
 def some_columns(X: np.ndarray) -> np.ndarray:
@@ -129,15 +98,10 @@ def some_columns(X: np.ndarray) -> np.ndarray:
 
 
 def check_pairs(X, Y, largest: float = LARGEST_VALUE, *, copy: bool = False):
-    """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y) of training pairs.
+    """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y) of at least 2 training pairs.
 
-    `largest` is as in `check_rows`. A model that keeps the pairs asks for a `copy`, which what the
-    caller later does to its arrays does not reach.
-
-    Raises
-    ------
-    ValueError
-        If a shape is wrong, a value is not finite, or there are fewer than 2 rows.
+    A model that keeps the pairs asks for a `copy`, which what the caller later does to its arrays
+    does not reach.
     """
     Y = check_rows("Y", Y, vector=True, largest=largest)
     X = Y[:, :0] if X is None else check_rows("X", X, largest=largest)
@@ -163,9 +127,8 @@ def check_names(Y, fitted: list | None) -> None:
 
     `fitted` is None where there was no data frame of several columns.
     """
-    if fitted is None or not hasattr(Y, "columns") or list(Y.columns) == fitted:
-        return
-    raise ValueError(f"Y has columns {list(Y.columns)}, and had {fitted} in fit: give it the same")
+    if fitted is not None and list(getattr(Y, "columns", fitted)) != fitted:
+        raise ValueError(f"Y has columns {list(Y.columns)}, and had {fitted} in fit")
 
 
 def check_same_length(X, Y) -> None:
@@ -178,26 +141,14 @@ def check_not_constant(Y) -> None:
     """Raise `ValueError` where a column of the training Y (n, d_y) is constant, naming it."""
     xp = array_namespace(Y)
     constant = xp.max(Y, axis=0) == xp.min(Y, axis=0)
-    if bool(xp.any(constant)):
-        columns = [i for i in range(Y.shape[1]) if bool(constant[i])]
-        raise ValueError(
-            f"Y is constant in column(s) {columns} of the training rows, where it has no density; "
-            "leave the column(s) out or take other rows"
-        )
+    if columns := [i for i in range(Y.shape[1]) if bool(constant[i])]:
+        raise ValueError(f"Y is constant in column(s) {columns}, where it has no density")
 
 
 def group_labels(groups, n: int) -> np.ndarray:
     """Return which group each of n rows is of, as whole numbers from 0, shape (n,).
 
-    Parameters
-    ----------
-    groups
-        Shape (n,): numbers, texts or dates, an array, a list or a Series.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many as rows, one is missing, or all are the same.
+    `groups`, shape (n,), are numbers, texts or dates, an array, a list or a Series.
     """
     from pandas import factorize
 
@@ -206,32 +157,19 @@ def group_labels(groups, n: int) -> np.ndarray:
         raise ValueError(f"groups must have shape ({n},), one for every row; got {groups.shape}")
     labels, _ = factorize(groups)
     if missing := np.flatnonzero(labels < 0).tolist():
-        raise ValueError(
-            f"groups has no value in {len(missing)} row(s), the first {missing[0]}: give each row "
-            "a group, or leave those rows out"
-        )
+        raise ValueError(f"groups has no value in {len(missing)} row(s), the first {missing[0]}")
     if labels.max() == 0:
-        raise ValueError(
-            "all rows are of one group, so that none can be held out: leave groups out"
-        )
+        raise ValueError("groups are all the same, so that none can be held out: leave them out")
     return labels
 
 
 def grouping(estimator, groups) -> dict:
-    """Return the argument `groups` for the `fit` of an estimator, nothing where they are None.
-
-    Raises
-    ------
-    ValueError
-        If the estimator does not choose by folds of rows.
-    """
+    """Return the argument `groups` for the `fit` of an estimator, nothing where they are None."""
     if groups is None:
         return {}
     if not estimator.tags.grouped:
-        raise ValueError(
-            f"{type(estimator).__name__} does not choose by folds of rows, which groups are for: "
-            "leave them out"
-        )
+        kind = type(estimator).__name__
+        raise ValueError(f"{kind} does not choose by folds of rows, which groups are for")
     return {"groups": groups}
 
 
@@ -259,10 +197,14 @@ class RowChecks:
 
     def _record_feature_names(self, given) -> None:
         vars(self).pop("feature_names_in_", None)
-        if hasattr(given, "columns"):
+        self._check_feature_names(given, reset=True)
+
+    def _check_feature_names(self, X, *, reset: bool = False) -> None:
+        """Compare the columns of a data frame with those of `fit`, or keep them."""
+        if hasattr(X, "columns"):
             from sklearn.utils.validation import validate_data
 
-            validate_data(self, given, reset=True, skip_check_array=True)
+            validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _reset(self) -> None:
         """Make the estimator unfitted after a failed `fit`."""
@@ -284,10 +226,7 @@ class RowChecks:
         columns = self._check_fitted().n_features_in_
         if X is None and not columns:
             return self._no_x
-        if hasattr(X, "columns"):
-            from sklearn.utils.validation import validate_data
-
-            validate_data(self, X, reset=False, skip_check_array=True)
+        self._check_feature_names(X)
         return check_rows("X", X, columns, some=True, largest=self.largest_value)
 
     def _check_outputs(self, Y):
@@ -302,3 +241,34 @@ class RowChecks:
         X = self._check_features(Y[:, :0] if X is None else X)
         check_same_length(X, Y)
         return X, Y
+
+
+def column_std(values: np.ndarray) -> np.ndarray:
+    """Return the standard deviation of each column of values (n, d), shape (d,).
+
+    Deviations are divided by the largest before they are squared, so that those of 1e-300 do not
+    come out as 0; it is 0 where a column is constant.
+    """
+    deviations = values - np.mean(values, axis=0)
+    constant = np.ptp(values, axis=0) == 0
+    size = np.where(constant, 1.0, np.max(np.abs(deviations), axis=0))
+    root = np.sqrt(np.mean((deviations / size) ** 2, axis=0))
+    return np.where(constant, 0.0, size * root)
+
+
+class MissingLibraryError(ModuleNotFoundError, ValueError):
+    """A library that an estimator needs is not installed; the message has the remedy.
+
+    Also a `ValueError`, as whatever else an estimator refuses to fit with: on the command line it
+    is one line, in an experiment a failed row of this method alone.
+    """
+
+
+def from_library(estimator: str, module: str, name: str) -> Any:
+    """Return what a library has under a name; it is installed as `module` with hyphens."""
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        library = module.replace("_", "-")
+        remedy = f"{estimator} needs the library {library}: pip install 'kcde[compare]'"
+        raise MissingLibraryError(remedy) from error

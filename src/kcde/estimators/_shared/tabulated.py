@@ -1,4 +1,4 @@
-"""Distribution functions by quadrature, and their inverses, of densities known up to a constant."""
+"""Distribution functions by quadrature, of densities known up to a constant; their inverses."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,37 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._shared.roots import increasing_root
 from kcde.panels import NODES_PER_PANEL, Panels, refine, warn_of
+
+_MOST_STEPS = 200
+_FLAT = 1e-200
+_ROUNDING = 1e-15
+
+
+def increasing_root(excess: Callable, lower, upper, start, tolerance: float):
+    """Return where increasing functions are zero: Newton's method, safeguarded by bisection.
+
+    A Newton step that leaves the bracket, or is longer than half the step before, gives way to the
+    middle of the bracket (Press et al., Numerical Recipes, section 9.4). So the steps halve at
+    least, and some eight are enough as a rule.
+    """
+    xp = array_namespace(lower)
+    at, before = xp.minimum(xp.maximum(start, lower), upper), upper - lower
+    done = xp.zeros(at.shape, dtype=xp.bool)
+    for _ in range(_MOST_STEPS):
+        value, slope = excess(at)
+        lower, upper = xp.where(value < 0.0, at, lower), xp.where(value < 0.0, upper, at)
+        newton = at - value / xp.where(slope > _FLAT, slope, xp.ones_like(slope))
+        good = (slope > _FLAT) & (newton >= lower) & (newton <= upper)
+        good = good & (xp.abs(newton - at) <= 0.5 * before)
+        moved = xp.where(good, newton, 0.5 * (lower + upper))
+        moved = xp.where(done | (xp.abs(value) <= _ROUNDING), at, moved)
+        before, at = xp.abs(moved - at), moved
+        done = done | (before <= tolerance)
+        if bool(xp.all(done)):
+            break
+    return at
+
 
 _MOST_PANELS = 1 << 12
 FINE, COARSE = 1e-10, 1e-6
@@ -28,27 +57,6 @@ class TabulatedCdf:
     tolerance at all x and the polynomials have converged, up to four thousand. Where they have not,
     those with mass are halved (`kcde.panels.refine`), for 32 rows at a time. Numpy arrays
     throughout.
-
-    Parameters
-    ----------
-    at
-        `at(Y)(X)` is the log density up to a constant for each x, shape (n, q).
-    X
-        Shape (n, d_x).
-    panels
-        That resolve the density, to begin with.
-    tolerance
-        Of F.
-
-    Raises
-    ------
-    FloatingPointError
-        If the density is nowhere positive on the panels.
-
-    Warns
-    -----
-    kcde.panels.QuadratureWarning
-        If F is not known to 1e-4 at some x.
     """
 
     def __init__(self, at: Callable, X, panels: Panels, tolerance: float = FINE):

@@ -1,1 +1,0 @@
-"""Workings of LSCDE as a popular Python package has it."""

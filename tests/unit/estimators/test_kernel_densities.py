@@ -1,0 +1,143 @@
+"""LinearGaussian, ResidualKDE, MarginalKDE, KernelCDE, EpsilonKDE: against loops and libraries."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import Ridge
+from statsmodels.nonparametric.kernel_density import KDEMultivariateConditional
+
+from kcde.estimators import EpsilonKDE, KernelCDE, LinearGaussian, MarginalKDE, ResidualKDE
+from kcde.estimators.kernel_cde import LeaveOneOut
+from kcde.estimators.marginal_kde import FACTORS
+from naive import epsilon_kde_density
+
+
+def left_out(X, Y, regularization):
+    """What is left of each y by scikit-learn's regression on all other rows."""
+    n, found = len(X), []
+    for i in range(n):
+        rest = np.arange(n) != i
+        # Its penalty is on the sum of squares; the sum of n rows has n times ours.
+        model = Ridge(n * regularization, solver="cholesky").fit(X[rest], Y[rest])
+        found.append(Y[i] - model.predict(X[i : i + 1])[0])
+    return np.array(found)
+
+
+@pytest.mark.parametrize("regularization", [1e-3, 0.7])
+@pytest.mark.parametrize("columns", [3, 14])
+def test_ridge_and_its_residuals_are_those_of_fits_without_each_row(rng, columns, regularization):
+    """By the eigenvectors of XᵀX, or of XXᵀ; a column is a copy of another: singular."""
+    X = rng.normal(size=(9, columns)) + 4.0
+    X[:, 2] = X[:, 1]
+    Y = X[:, :2] + 0.3 * rng.normal(size=(9, 2))
+    model = LinearGaussian(regularization).fit(X, Y)
+    expected = Ridge(9 * regularization, solver="cholesky").fit(X, Y)
+    np.testing.assert_allclose(model.coef_, expected.coef_.T, atol=1e-9)
+    np.testing.assert_allclose(model.mean(X + 1.0), expected.predict(X + 1.0))
+    residuals = left_out(X, Y, regularization)
+    np.testing.assert_allclose(model.residual_std_, np.sqrt(np.mean(residuals**2, axis=0)))
+    logs = norm.logpdf(Y, model.mean(X), model.residual_std_).sum(axis=1)
+    np.testing.assert_allclose(model.log_density(X, Y), logs)
+    found = ResidualKDE(regularization).fit(X, Y).residuals_._centres
+    np.testing.assert_allclose(found, residuals)
+
+
+def test_ridge_has_the_largest_leave_one_out_likelihood(rng):
+    """Of one strong and many weak slopes; the score is that of the variance that it has."""
+    X = rng.normal(size=(30, 20))
+    Y = X[:, :1] + rng.normal(size=(30, 1))
+    model = LinearGaussian().fit(X, Y)
+    grid, score = model.cv_results_["regularization"], model.cv_results_["score"]
+    for k in (5, 25, int(np.argmax(score))):
+        residuals = left_out(X, Y, grid[k])
+        std = np.sqrt(np.mean(residuals**2))
+        assert score[k] == pytest.approx(norm.logpdf(residuals, scale=std).sum())
+    assert model.regularization_ == grid[np.argmax(score)]
+    assert 1e-3 < model.regularization_ < 1e3
+
+
+def test_marginal_bandwidth_has_the_largest_leave_one_out_likelihood(rng):
+    Y = np.concatenate([rng.normal(-3, 0.5, 25), rng.normal(3, 1.0, 25)])[:, None]
+    model = MarginalKDE().fit(None, Y)
+    score = [
+        sum(
+            np.log(norm.pdf(y, np.delete(Y, i), factor * Y.std()).mean())
+            for i, y in enumerate(Y[:, 0])
+        )
+        for factor in FACTORS
+    ]
+    np.testing.assert_allclose(model.cv_results_["score"], score)
+    assert model.bandwidth_y_[0] == pytest.approx(FACTORS[np.argmax(score)] * Y.std())
+    assert 0 < np.argmax(score) < len(FACTORS) - 1
+
+
+# statsmodels draws at random where nobody asks, and says that it will do so in another way.
+pytestmark = pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
+
+
+def curve(rng, n=60):
+    """The second column of x says nothing about y."""
+    X = rng.normal(size=(n, 2)) * [1.0, 3.0]
+    return X, np.sin(2.0 * X[:, :1]) + 0.3 * rng.normal(size=(n, 1))
+
+
+def of_statsmodels(X, Y, bandwidth_x, bandwidth_y):
+    # It has those of y first.
+    bw = np.concatenate([bandwidth_y, bandwidth_x])
+    return KDEMultivariateConditional(Y, X, "c" * Y.shape[1], "c" * X.shape[1], bw=bw), bw
+
+
+@pytest.mark.parametrize("bandwidths", [([0.4, 2.0], [0.3]), ([0.1, 30.0], [0.05])])
+def test_density_and_leave_one_out_likelihood_are_those_of_statsmodels(rng, bandwidths):
+    X, Y = curve(rng)
+    reference, bw = of_statsmodels(X, Y, *bandwidths)
+    model = KernelCDE(*bandwidths).fit(X, Y)
+    X_new, Y_new = curve(np.random.default_rng(5), 20)
+    np.testing.assert_allclose(
+        np.exp(model.log_density(X_new, Y_new)), reference.pdf(Y_new, X_new), rtol=1e-8
+    )
+    np.testing.assert_allclose(model.cdf(X_new, Y_new), reference.cdf(Y_new, X_new), rtol=1e-8)
+    found, _ = LeaveOneOut(X, Y)(np.log(np.concatenate(bandwidths)))
+    # It returns what is to be minimised.
+    assert found == pytest.approx(-reference.loo_likelihood(bw, np.log), rel=1e-9)
+
+
+@pytest.mark.parametrize("d_y", [1, 2])
+def test_gradient_is_the_slope_of_the_likelihood(rng, d_y):
+    X, Y = curve(rng, 30)
+    criterion = LeaveOneOut(X, np.hstack([Y, Y**2])[:, :d_y])
+    at = np.log([0.3, 4.0, 0.2, 0.4])[: 2 + d_y]
+    _, slope = criterion(at)
+    for k, step in enumerate(1e-5 * np.eye(len(at))):
+        difference = criterion(at + step)[0] - criterion(at - step)[0]
+        assert slope[k] == pytest.approx(difference / 2e-5, rel=1e-6)
+
+
+def test_irrelevant_x_is_smoothed_out(rng):
+    X, Y = curve(rng, 200)
+    model = KernelCDE().fit(X, Y)
+    assert model.bandwidth_x_[0] < 0.5
+    assert model.bandwidth_x_[1] > 3.0 * X[:, 1].std()
+    smooth, marginal = KernelCDE(1e7, 0.4).fit(X, Y), MarginalKDE(0.4).fit(X, Y)
+    np.testing.assert_allclose(smooth.log_density(X, Y), marginal.log_density(X, Y))
+
+
+@pytest.mark.parametrize("radius", [0.05, 0.6])
+def test_density_equals_a_naive_loop(pairs, radius):
+    X, Y = pairs
+    model = EpsilonKDE(radius, 0.3).fit(X, Y)
+    points = list(zip(X[:6] + 0.1, Y[:6], strict=True))
+    expected = [epsilon_kde_density(x, y, X, Y, radius, 0.3, 5) for x, y in points]
+    found = np.exp(model.log_density(X[:6] + 0.1, Y[:6]))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_selection_takes_the_best_of_the_declared_grid(pairs):
+    model = EpsilonKDE().fit(*pairs)
+    score = model.cv_results_["score"]
+    i, j = np.unravel_index(np.argmax(score), (4, 10))
+    assert (model.radius_, model.bandwidth_y_[0]) == (
+        model.cv_results_["radius"][i],
+        model.cv_results_["bandwidth_y"][j, 0],
+    )
+    assert score.min() < score.max()

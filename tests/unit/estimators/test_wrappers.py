@@ -1,0 +1,214 @@
+"""Standardised, Conformal and Defensive, and modes and pictures of densities."""
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+
+from contracted import QUICK
+from kcde.estimators import (
+    DDE,
+    KCEF,
+    KEF,
+    LSCDE,
+    NADE,
+    Conformal,
+    Defensive,
+    GaussianProcess,
+    Standardised,
+    estimator_class,
+)
+from kcde.estimators._kcef.normaliser_rules import CheckedRule, _interpolated
+from kcde.estimators._kcef.selection import _LikelihoodSearch
+from kcde.experiments import methods
+from kcde.selection import complement, kfold
+
+
+@pytest.fixture
+def model():
+    return Standardised(KCEF(1.0, 1.0, 0.01))
+
+
+def test_density_changes_by_the_jacobian_under_an_affine_change(pairs, model):
+    X, Y = pairs
+    plain = model.fit(X, Y).log_density(X, Y)
+    moved = model.fit(3 * X - 7, 5 * Y + 2).log_density(3 * X - 7, 5 * Y + 2)
+    np.testing.assert_allclose(moved, plain - np.log(5.0), rtol=1e-9)
+
+
+def test_expectation_and_samples_are_in_original_units(pairs, model, rng):
+    X, Y = pairs
+    model.fit(X, 100 * Y + 50)
+    mean = model.conditional_expectation(lambda y: y, X[:2])
+    draws = model.sample(X[:2], 4000, rng)
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=6)
+
+
+def test_constant_x_column_is_dropped_and_recorded(pairs, model):
+    X, Y = pairs
+    expected = model.fit(X, Y).log_density(X, Y)
+    wide = np.column_stack([X[:, 0], np.full(len(X), 0.1), X[:, 1]])
+    np.testing.assert_allclose(model.fit(wide, Y).log_density(wide, Y), expected)
+    assert model.dropped_ == [1]
+
+
+matplotlib.use("Agg")
+
+
+def process():
+    return GaussianProcess(1.0, 0.8, 0.5)
+
+
+def test_intervals_are_quantiles_at_the_score_of_the_right_rank(pairs):
+    X, Y = pairs
+    model = Conformal(process(), share=0.3, random_state=1).fit(X, Y)
+    assert len(model.scores_) == 9
+    # 0.8 * 10 = 8: the eighth smallest of nine.
+    half = model.scores_[7]
+    expected = model.estimator_.quantile(X, [0.5 - half, 0.5 + half])
+    np.testing.assert_array_equal(model.interval(X, 0.8), expected)
+    pit = model.estimator_.cdf(X, Y)
+    held = [i for i in range(30) if np.isclose(np.abs(pit[i] - 0.5), model.scores_).any()]
+    rest = complement(np.array(held), 30)
+    again = process().fit(X[rest], Y[rest])
+    np.testing.assert_array_equal(again.log_density(X, Y), model.log_density(X, Y))
+
+
+def test_all_else_is_that_of_the_density(pairs, rng):
+    frame, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pairs[1]
+    model = clone(Conformal(Standardised(process()))).fit(frame, Y)
+    for name in ("score", "cdf", "crps", "cdf_and_crps", "log_density"):
+        found, expected = (getattr(each, name)(frame, Y) for each in (model, model.estimator_))
+        np.testing.assert_array_equal(found, expected)
+    for name in ("mean", "mode", "variance"):
+        found, expected = (getattr(each, name)(frame) for each in (model, model.estimator_))
+        np.testing.assert_array_equal(found, expected)
+    at, inside = (each.density_at(Y)(frame) for each in (model, model.estimator_))
+    np.testing.assert_array_equal(at, inside)
+    assert model.sample(frame, 2, rng).shape == (30, 2, 1)
+    assert list(model.feature_names_in_) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["KEF", "EpsilonKDE"])
+def test_mode_is_the_highest_of_a_fine_grid(name, pairs):
+    X, Y = pairs
+    cls = estimator_class(name)
+    X = X[:, :0] if cls.tags.unconditional else X
+    model = cls(**QUICK[name]).fit(X, Y)
+    y = np.linspace(-3, 3, 20001)
+    density = model.log_density_at(y[:, None])(X[:5])
+    found = model.mode(X[:5])
+    reached = np.diagonal(model.log_density_at(np.asarray(found)[:, None])(X[:5]))
+    np.testing.assert_allclose(reached, density.max(axis=1), atol=1e-6)
+
+
+def test_plot_draws_the_density(pairs):
+    X, Y = pairs
+    model = process().fit(X, Y)
+    axes = model.plot(X[:3], labels=["a", "b", "c"])
+    assert [line.get_label() for line in axes.lines] == ["a", "b", "c"]
+    y, p = axes.lines[1].get_data()
+    np.testing.assert_allclose(p, np.exp(model.log_density_at(y[:, None])(X[1:2]))[0])
+    assert Standardised(process()).fit(X, Y).plot(X[:1], axes) is axes
+    assert len(axes.lines) == 4
+    with pytest.raises(ValueError, match="20"):
+        model.plot(X)
+    with pytest.raises(ValueError, match="labels"):
+        model.plot(X[:2], labels=["a"])
+
+
+def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
+    model = Conformal(process()).fit(*pairs)
+    with pytest.raises(ValueError, match="8 calibration rows"):
+        model.interval(pairs[0], 0.9)
+    with pytest.raises(ValueError, match="level"):
+        model.interval(pairs[0], [0.5, 0.9])
+    for share in (0.0, 1.0, 0.01):
+        with pytest.raises(ValueError, match="share"):
+            Conformal(process(), share=share).fit(*pairs)
+
+
+GIVEN = {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1}
+
+
+def naive(inner, X, Y, weight, std):
+    """Return the log density of the mixture, pair by pair."""
+    found = []
+    for x, y in zip(X, Y, strict=True):
+        p = np.exp(inner.log_density(x[None], y[None])[0])
+        found.append(np.log((1 - weight) * p + weight * np.prod(norm.pdf(y, 0.0, std))))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(("base_std", "std"), [(None, 2.0), (3.0, 3.0)])
+def test_density_equals_a_naive_loop(pairs, base_std, std):
+    X, Y = pairs
+    model = Defensive(LSCDE(**GIVEN), 0.05, base_std).fit(X, Y)
+    expected = naive(LSCDE(**GIVEN).fit(X, Y), X, Y, 0.05, std)
+    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
+
+
+def test_several_y(pairs):
+    X, Y = pairs[0], np.hstack([pairs[1], pairs[1] ** 2])
+    inner = GaussianProcess(1.0, 0.8, 0.4)
+    model = Defensive(inner, 0.2).fit(X, Y)
+    expected = naive(inner.fit(X, Y), X, Y, 0.2, 2.0)
+    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
+    mean, draws = model.mean(X[:2]), model.sample(X[:2], 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.05)
+    np.testing.assert_allclose(model.conditional_expectation(lambda y: y, X[:2]), mean, atol=1e-2)
+
+
+def test_the_given_estimator_is_cloned_and_the_default_takes_its_parameters(pairs):
+    X, Y = pairs
+    inner = KCEF(selection="likelihood", tuning_rows=20)
+    model = Defensive(inner, repeats=2).fit(X, Y)
+    assert not hasattr(inner, "n_features_in_")
+    assert (inner.selection_floor, inner.repeats) == (0.0, 1)
+    own = model.estimator_
+    assert (own.selection_floor, own.repeats, own.tuning_rows) == (0.01, 2, 20)
+    default = Defensive(repeats=1, tuning_rows=20, random_state=3).fit(X, Y).estimator_
+    assert (default.selection, default.tuning_rows, default.random_state) == ("likelihood", 20, 3)
+
+
+def test_selection_is_by_the_likelihood_of_the_mixture(pairs):
+    """The cross-validated value is that of separate fits, each with its own normaliser."""
+    X, Y = pairs
+    folds = [*kfold(30, 5, np.random.default_rng(0)), *kfold(30, 5, np.random.default_rng(1))]
+    path = np.array([0.003, 0.1])
+    search = _LikelihoodSearch(X, Y, folds, 2.0, floor=0.02)
+    found = search.over([1.2], [0.9], path)[0, 0]
+    for value, regularization in zip(found, path, strict=True):
+        total = 0.0
+        for held_out in folds:
+            rows = complement(held_out, 30)
+            model = Defensive(KCEF(1.2, 0.9, regularization), 0.02).fit(X[rows], Y[rows])
+            total += model.log_density(X[held_out], Y[held_out]).sum()
+        assert value == pytest.approx(total / 60, abs=1e-4)
+
+
+def test_interpolated_nodes_and_the_normaliser_are_those_of_a_fine_grid():
+    rule = CheckedRule(np.array([[-1.0], [1.5]]), 0.5, 2.0)
+    centres, width = np.array([0.1, 0.7]), np.array([[0.5], [0.55]])
+
+    def T(y):
+        return 60.0 * np.exp(-0.5 * ((y - centres[:, None]) / width) ** 2)
+
+    y, step = np.linspace(-40.0, 40.0, 400_001, retstep=True)
+    expected = np.log(np.sum(np.exp(T(y)) * norm.pdf(y, 0.0, 2.0), axis=1) * step)
+    at_nodes = np.hstack([T(rule.nodes), np.zeros((2, 1))])
+    np.testing.assert_allclose(rule.log_normaliser(at_nodes[None])[0], expected, atol=1e-6)
+    peaked = np.hstack([40.0 * T(rule.nodes), np.zeros((2, 1))])
+    assert np.isinf(rule.log_normaliser(1000.0 * peaked[None])).all()
+    fine = np.linspace(rule.nodes[0], rule.nodes[-1], 4 * (len(rule.nodes) - 1) + 1)
+    np.testing.assert_allclose(_interpolated(T(rule.nodes)), T(fine), atol=1e-6)
+
+
+def test_tags_are_those_of_the_estimator_inside():
+    assert Defensive.tags.array_api
+    assert not Defensive(NADE()).tags.array_api
+    assert Defensive(KEF()).tags.unconditional
+    assert not Defensive(DDE()).tags.exact_sampler
+    assert methods.backend_of(Defensive(NADE()), "numpy") == "numpy"
