@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from kcde.estimators._low_rank.base import check_positive
 from kcde.estimators._low_rank.basis import PolynomialBasis
-from kcde.estimators._low_rank.joint import JointDistribution
-from kcde.estimators._low_rank.sos_samples import solve_by_samples
+from kcde.estimators._low_rank.sums_of_squares import solve_by_samples, solve_with_clarabel
+from kcde.estimators.jdl import JointDistribution
 
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
@@ -98,7 +98,4 @@ class JPDL(JointDistribution):
         problem = linear, 1.0 + self.regularization, summary.basis_x, summary.basis_y
         if self.solver == "samples":
             return solve_by_samples(*problem)
-        # Only these two programs need the package.
-        from kcde.estimators._low_rank.sos_clarabel import solve_with_clarabel
-
         return solve_with_clarabel(*problem, reduced=self.solver == "clarabel")

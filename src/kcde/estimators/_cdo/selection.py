@@ -5,9 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.estimators._cdo.inputs import Groups, make_kernel, scaled_similarities
-from kcde.estimators._cdo.reference import Reference
-from kcde.estimators._cdo.spectrum import spectrum_of
+from kcde.estimators._cdo.operator import (
+    Groups,
+    Reference,
+    make_kernel,
+    scaled_similarities,
+    spectrum_of,
+)
 from kcde.kernels import PeriodicKernel, as_bandwidths, median_trick
 from kcde.linalg import symmetric_spectrum
 from kcde.memory import require_memory
@@ -35,11 +39,6 @@ class Hyperparameters(NamedTuple):
     regularization: object
     output_regularization: object
 
-    @property
-    def complete(self) -> bool:
-        """Whether all values are given."""
-        return all(value is not None for value in self)
-
 
 def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     """Choose what is None by a held-out criterion.
@@ -64,11 +63,6 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     cv_results : dict
         "bandwidth_x" (I,), "bandwidth_y" (J, d_y), "regularization" (A,), "output_regularization"
         (B,), "score" (I, J, A, B), higher is better.
-
-    Raises
-    ------
-    ValueError
-        If no candidate is a density at every held-out row.
     """
     grids = _grids(model, X, Y, reference)
     published = model.scaling == "published"
@@ -88,14 +82,12 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
         for i, kernel in enumerate(kernels):
             path = _InputPath(kernel, groups, take_rows(X, held_out), least * len(rows))
             for j, (basis, means, test) in enumerate(of_y):
-                rotated = path.rotate(means)
+                rotated = path.vectors.T @ means
                 for k, alpha in enumerate(grids.regularization):
                     beta = basis.filtered(path.solution(rotated, float(alpha) * len(rows)))
                     score[i, j, k] -= criterion(basis, beta, test, model.weights == "signed")
-    i, j, k, m = best_index(score / Y.shape[0])
-    chosen = Hyperparameters(
-        *(grid[index] for grid, index in zip(grids, (i, j, k, m), strict=True))
-    )
+    best = best_index(score / Y.shape[0])
+    chosen = Hyperparameters(*(grid[i] for grid, i in zip(grids, best, strict=True)))
     return chosen, {**grids._asdict(), "score": score / Y.shape[0]}
 
 
@@ -165,15 +157,11 @@ class _InputPath:
         # What every ridge makes negligible is left out.
         kept = np.flatnonzero(to_numpy(values) > _NEGLIGIBLE * least_ridge)
         self._values = take_rows(values, kept)
-        self._vectors = root[:, None] * take_columns(vectors, kept)
-        self._features = scaled_similarities(kernel, X, groups.X) @ self._vectors
-
-    def rotate(self, means):
-        """Return the group means (G, r) in the eigenbasis."""
-        return self._vectors.T @ means
+        self.vectors = root[:, None] * take_columns(vectors, kept)
+        self._features = scaled_similarities(kernel, X, groups.X) @ self.vectors
 
     def solution(self, rotated, ridge: float):
-        """Return the solution at every x for rotated means, shape (n, r)."""
+        """Return the solution at every x for group means in the eigenbasis, shape (n, r)."""
         return (self._features / (self._values + ridge)) @ rotated
 
 
@@ -182,12 +170,7 @@ class OutputBasis:
 
     A direction of eigenvalue λ contributes λ/(λ + c)² to the density.
 
-    Parameters
-    ----------
-    reference, sigma
-        The points z, and σ_y of shape (d_y,).
-    shifts
-        Candidates of c.
+    `shifts` are the candidates of c.
     """
 
     def __init__(self, reference: Reference, sigma: np.ndarray, shifts: np.ndarray):
@@ -200,13 +183,9 @@ class OutputBasis:
         identity = xp.asarray(np.eye(len(values))[kept])
         self.vectors = spectrum.expand(identity).T
         self._filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
-        smoother = spectrum_of(reference, np.sqrt(2.0) * sigma)
-        values = to_numpy(smoother.values)
-        kept = np.flatnonzero(values > _OVERLAP * values.max())
-        roots = np.zeros((len(kept), len(values)))
-        roots[np.arange(len(kept)), kept] = np.sqrt(values[kept])
         # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
-        self.overlap_root = (smoother.expand(xp.asarray(roots)) @ self.vectors).T
+        *_, root = spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
+        self.overlap_root = (root @ self.vectors).T
         self.ones = xp.sum(self.vectors, axis=0)
 
     def at(self, Y):
@@ -215,7 +194,7 @@ class OutputBasis:
 
     def means(self, groups: Groups):
         """Return the group means of `at`, shape (G, r)."""
-        return groups.output_products(self._reference, self._sigma, self.vectors)
+        return groups.means(self._reference, self._sigma, self.vectors)
 
     def filtered(self, solution):
         """Return β in the basis for every shift, shape (A, n, r), for a solution (n, r)."""

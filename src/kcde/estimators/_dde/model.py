@@ -5,28 +5,31 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from kcde.estimators._dde import networks
-from kcde.estimators._dde.base import GaussianBase, UniformBase
-from kcde.estimators._dde.functional import Expansion
-from kcde.estimators._dde.held_out import HeldOut, nodes_of
-from kcde.estimators._dde.potential import FEATURES, FUNCTIONAL, POINTS, FeatureSum, KernelSum
-from kcde.estimators._dde.problem import Problem, Recipe
-from kcde.estimators._dde.training import State, start
+from kcde.estimators._dde.functions import (
+    DRAWS,
+    FEATURES,
+    NODES,
+    POINTS,
+    FeatureSum,
+    GaussianBase,
+    HeldOut,
+    KernelSum,
+    UniformBase,
+)
+from kcde.estimators._dde.training import (
+    Problem,
+    Recipe,
+    Sampler,
+    State,
+    initial_dual,
+    initial_sampler,
+    start,
+)
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.memory import free_host_bytes
 from kcde.normalisers import GaussianProposal
 from kcde.panels import Pieces, filled, neighbourhoods
 from kcde.seeding import rng_of
-
-CHOICES = {
-    "base": ("gaussian", "uniform"),
-    "basis": (POINTS, FEATURES, FUNCTIONAL),
-    "dual": ("mlp", "kernel"),
-}
-"""Parameter to the words it may be."""
-
-FEWEST_ROWS = 5
-"""For holding rows out."""
 
 _INITIAL_STD = 0.1  # of the weights of f, as in the authors' code
 _KERNEL_REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
@@ -47,20 +50,9 @@ class Features:
 class Model:
     """Everything that is not trained.
 
-    Attributes
-    ----------
-    X, Y
-        Rows that f is trained on.
-    bandwidth_x, bandwidth_y, penalty
-        σ_X, σ_Y, η.
-    base
-        p_0.
-    features
-        Random features of f, if it has any; else None.
-    recipe
-        With the batch size of these rows.
-    shape
-        Hidden units, layers of g and of ν.
+    X, Y are the rows that f is trained on, the penalty is η, and base p_0. f may have random
+    features. The recipe has the batch size of these rows; the shape is hidden units, layers of g
+    and of ν.
     """
 
     X: np.ndarray
@@ -85,7 +77,7 @@ class Model:
         if self.features is not None:
             anchors, phases = self.features.y, self.features.phases[:, None]
             part = self.features.x @ self.X.T if self.X.shape[1] else None
-        elif self.recipe.basis == POINTS:
+        else:
             part = GaussianKernel(self.bandwidth_x)(self.X, self.X) if self.X.shape[1] else None
             if self.penalty > 0:
                 gram = GaussianKernel(self.bandwidth_y)(self.Y, self.Y)
@@ -110,16 +102,10 @@ class Model:
         """Return f, g and ν before training."""
         hidden, sampler_layers, dual_layers = self.shape
         d_x, d_y = self.X.shape[1], self.Y.shape[1]
-        if self.recipe.basis == FUNCTIONAL:
-            weights, dual = self._empty_expansion(), None
-        else:
-            count = len(self.Y) if self.features is None else len(self.features.phases)
-            weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
-            dual = np.zeros(count, dtype=np.float32)
-        shape = (d_x, d_y, hidden, self.recipe.latent, sampler_layers)
-        sampler = networks.initial_sampler(*shape, rng)
-        if self.recipe.dual == "mlp":
-            dual = networks.initial_dual(d_x, d_y, hidden, dual_layers, rng)
+        count = len(self.Y) if self.features is None else len(self.features.phases)
+        weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
+        sampler = initial_sampler(d_x, d_y, hidden, self.recipe.latent, sampler_layers, rng)
+        dual = initial_dual(d_x, d_y, hidden, dual_layers, rng)
         return start(weights, sampler, dual, self.recipe)
 
     def held_out(self, X, Y, density_weight: float) -> HeldOut:
@@ -130,23 +116,16 @@ class Model:
 
     def potential(self, state: State, scale: float = 1.0) -> KernelSum | FeatureSum:
         """Return f of a state, times a scale, in float64."""
-        if isinstance(state.weights, Expansion):
-            return self._expanded(state.weights, scale * np.float64(state.weights.f_weights))
         return self._sum(scale * np.asarray(state.weights, dtype=np.float64))
 
-    def sampler(self, state: State) -> networks.Sampler:
+    def sampler(self, state: State) -> Sampler:
         """Return g of a state, in float64."""
         return _float64(state.sampler)
 
     def dual(self, state: State):
         """Return ν of a state, in float64: maps X (n, d_x), Y (n, d_y) to (n,)."""
-        if isinstance(state.dual, networks.Dual):
-            network = _float64(state.dual)
-            return lambda X, Y: network(X.T, Y.T)
-        if isinstance(state.weights, Expansion):
-            weights = np.float64(state.weights.nu_weights)
-            return self._expanded(state.weights, weights).at_pairs
-        return self._sum(np.asarray(state.dual, dtype=np.float64)).at_pairs
+        network = _float64(state.dual)
+        return lambda X, Y: network(X.T, Y.T)
 
     @property
     def kernel_support(self) -> tuple[float, float, float]:
@@ -200,26 +179,11 @@ class Model:
             return FeatureSum(self.features.x, self.features.y, self.features.phases, weights)
         return KernelSum(self.X, self.Y, weights, self.bandwidth_x, self.bandwidth_y)
 
-    def _expanded(self, expansion: Expansion, weights: np.ndarray) -> KernelSum:
-        X = np.float64(expansion.scaled_x) * _SQRT_2 * self.bandwidth_x
-        Y = np.float64(expansion.scaled_y) * _SQRT_2 * self.bandwidth_y
-        return KernelSum(X, Y, weights, self.bandwidth_x, self.bandwidth_y)
-
-    def _empty_expansion(self) -> Expansion:
-        count, d_x, d_y = 3 * self.recipe.inner, self.X.shape[1], self.Y.shape[1]
-        shapes = ((count, d_x), (count, d_y), (count,), (count,))
-        return Expansion(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
-
 
 def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     """Return the model of an estimator's parameters for its data.
 
-    Parameters
-    ----------
-    estimator
-        A `DDE` whose parameters were checked.
-    X, Y
-        All rows, shapes (n, d_x), (n, d_y): bandwidths and p_0 come from them.
+    Bandwidths and p_0 come from all rows, X (n, d_x) and Y (n, d_y). The parameters were checked.
 
     Raises
     ------
@@ -239,16 +203,17 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
         features = Features(*drawn, rng.uniform(0.0, 2.0 * np.pi, e.features))
     recipe = Recipe(
         basis=e.basis,
-        dual=e.dual,
         uniform=e.base == "uniform",
         dual_weight=float(e.dual_weight),
         batch_size=e.batch_size,
         learning_rate=float(e.learning_rate),
-        inner=e.features,
         latent=e.latent,
     )
     penalty = 1.0 / n if e.regularization is None else float(e.regularization)
-    base, shape = _base(e, Y), (e.hidden_units, e.sampler_layers, e.dual_layers)
+    base = GaussianBase(Y.mean(axis=0), e.base_std * Y.std(axis=0))
+    if e.base == "uniform":
+        base = UniformBase(Y.min(axis=0), Y.max(axis=0))
+    shape = e.hidden_units, e.sampler_layers, e.dual_layers
     return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe, shape).on(X, Y)
 
 
@@ -256,12 +221,6 @@ def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str
     if given is None:
         given = median_trick(data, scale, name) if data.shape[1] else 1.0
     return as_bandwidths(given, data.shape[1], parameter)
-
-
-def _base(estimator, Y: np.ndarray) -> GaussianBase | UniformBase:
-    if estimator.base == "uniform":
-        return UniformBase(Y.min(axis=0), Y.max(axis=0))
-    return GaussianBase(Y.mean(axis=0), estimator.base_std * Y.std(axis=0))
 
 
 def _location(base: GaussianBase | UniformBase) -> tuple[np.ndarray, np.ndarray]:
@@ -272,34 +231,24 @@ def _location(base: GaussianBase | UniformBase) -> tuple[np.ndarray, np.ndarray]
 
 
 def check_memory(estimator, shape: tuple[int, int], count: int = 1) -> None:
-    """Raise `ValueError` if training needs more memory than is free.
-
-    Parameters
-    ----------
-    estimator
-        A `DDE` whose parameters were checked.
-    shape
-        Shape of its Y.
-    count
-        Number of such estimators trained in one batch.
-    """
+    """Raise `ValueError` if training so many, with Y of a shape, needs more memory than is free."""
     n, d_y = shape
-    rows = {POINTS: 2 * n, FEATURES: n, FUNCTIONAL: 9 * estimator.features}[estimator.basis]
-    functions = n if estimator.basis == POINTS else estimator.features
+    points = estimator.basis == POINTS
+    functions, rows = (n, 2 * n) if points else (estimator.features, n)
     each = 4 * functions * (rows + 4 * min(estimator.batch_size, n))
     if estimator.validation:
         held = round(estimator.validation * n)
         # Of a random feature it keeps cosine and sine.
-        each += 8 * functions * (1 + (estimator.basis == FEATURES)) * (2 * held + nodes_of(d_y))
+        each += 8 * functions * (1 if points else 2) * (2 * held + (NODES if d_y == 1 else DRAWS))
     needed = count * each
     free = free_host_bytes()
     if needed > free:
-        what = "training rows" if estimator.basis == POINTS else "features"
+        what = "training rows" if points else "features"
         what += f" in each of {count} fits" if count > 1 else ""
         raise ValueError(
             f"{functions} {what} would take {needed / 2**30:.1f} GB of memory, and "
             f"{free / 2**30:.1f} GB are free: take fewer"
-            + (", or basis='features'" if estimator.basis == POINTS else "")
+            + (", or basis='features'" if points else "")
         )
 
 

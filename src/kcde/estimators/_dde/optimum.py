@@ -13,8 +13,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from kcde.arrays import row_blocks
-from kcde.estimators._dde.base import GaussianBase, UniformBase
-from kcde.estimators._dde.potential import KernelSum
+from kcde.estimators._dde.functions import GaussianBase, KernelSum, UniformBase
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.features import KernelFeatures, OutputGrid
 from kcde.estimators._likelihood.solver import Preconditioner, minimise
@@ -44,16 +43,8 @@ _NOTHING = 1e-300
 class Evaluation:
     """A density p_0 e^T/Z under the objective.
 
-    Attributes
-    ----------
-    penalty
-        η.
-    likelihood
-        -mean log p of the training rows, nats.
-    loss
-        The same and ηw/2 ‖T‖².
-    log_density
-        Maps pairs X (n, d_x), Y (n, d_y) to log p(y|x), nats, shape (n,).
+    The penalty is η; the likelihood -mean log p of the training rows, nats; the loss the same and
+    ηw/2 ‖T‖². `log_density` maps pairs X (n, d_x), Y (n, d_y) to log p(y|x), nats, shape (n,).
     """
 
     penalty: float
@@ -66,14 +57,8 @@ class Evaluation:
 class Optimum(Evaluation):
     """The density with the smallest loss.
 
-    Attributes
-    ----------
-    gap
-        Upper bound of what the loss is above its minimum, nats.
-    theta
-        Θ, shape (r_x, r_y).
-    finer
-        Panels of the quadrature in place of one.
+    The gap is an upper bound of what the loss is above its minimum, nats; theta is Θ, shape
+    (r_x, r_y), and finer the panels of the quadrature in place of one.
     """
 
     gap: float
@@ -87,16 +72,7 @@ class Likelihood:
     O(n³ + n q r_y) to build and O(n² r_y + n r_y q) for a gradient, with q nodes and r_y features
     of y.
 
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, d_x), (n, d_y); d_y is 1, or 2 where p_0 is uniform.
-    bandwidth_x, bandwidth_y
-        Shapes (d_x,), (d_y,).
-    base
-        p_0.
-    weight
-        w.
+    d_y is 1, or 2 where p_0 is uniform; w is the weight.
 
     Raises
     ------
@@ -123,15 +99,8 @@ class Likelihood:
     def minimised(self, penalty: float, start: Optimum | None = None, *, rough=False) -> Optimum:
         """Return the optimum with a penalty η > 0.
 
-        Parameters
-        ----------
-        penalty
-            η.
-        start
-            With another penalty, to start from; by default T = 0.
-        rough
-            Whether a solution is good enough whose loss falls slowly, however far it is from its
-            minimum.
+        It starts from that of another penalty, by default from T = 0. Where it may be rough, a
+        solution is good enough whose loss falls slowly, however far it is from its minimum.
 
         Raises
         ------
@@ -205,14 +174,9 @@ class Likelihood:
         return float(_HALF_DECADES[int(np.argmin(gaps))]) / n
 
     def evaluated(self, T: KernelSum, penalty: float) -> Evaluation:
-        """Return what the objective is for a function, by the same quadrature.
+        """Return what the objective is for a function of these bandwidths, by the same quadrature.
 
-        Parameters
-        ----------
-        T
-            With kernels of these bandwidths.
-        penalty
-            η, which may be 0.
+        η may be 0.
 
         Raises
         ------

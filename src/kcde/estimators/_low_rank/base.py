@@ -10,8 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._low_rank.basis import Basis
-from kcde.estimators._low_rank.functions import Projection, moment_functions
+from kcde.estimators._low_rank.basis import Basis, Projection
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import ConditionalDensity, Tags
@@ -38,10 +37,10 @@ class Summary(NamedTuple):
 
     def truncate(self, basis_x: Basis, basis_y: Basis) -> "Summary":
         """Return the summary of bases truncated from these, without a pass over the rows."""
-        return rotated(basis_x, basis_y, self.products[: basis_y.rank, : basis_x.rank])
+        return _rotated(basis_x, basis_y, self.products[: basis_y.rank, : basis_x.rank])
 
 
-def rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
+def _rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
     """Return the summary of bases from averages of the products of their coordinates."""
     cross = basis_y.rotation.T @ products @ basis_x.rotation
     return Summary(basis_x, basis_y, cross, products)
@@ -74,6 +73,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     """
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False)
+
     density_instead: ClassVar[str]
     """Which class offers a density instead, for the error message."""
 
@@ -150,7 +150,16 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
             check_not_constant(Y)
         with thread_limit((Y if summary is None else summary.basis_y.points).shape[0]):
             summary = self.summarise(X, Y) if summary is None else summary
-            outcomes = _fitted(models, summary, return_errors)
+            # Each from the one before it.
+            outcomes, fitted = [], None
+            for model in models:
+                try:
+                    fitted = model._fit_summary(summary, fitted)
+                    outcomes.append(fitted)
+                except FloatingPointError as error:
+                    if not return_errors:
+                        raise
+                    outcomes.append(error)
         for model in models:
             model._record_feature_names(given)
         return outcomes
@@ -175,7 +184,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         basis_x = self.make_basis_x(X) if basis_x is None else basis_x
         basis_y = self.make_basis_y(Y) if basis_y is None else basis_y
         products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
-        return rotated(basis_x, basis_y, products)
+        return _rotated(basis_x, basis_y, products)
 
     @abstractmethod
     def make_basis_x(self, X) -> Basis:
@@ -300,7 +309,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     def conditional_moments(self, X):
         """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
         d = self._check_fitted().n_outputs_
-        moments = self.conditional_expectation(moment_functions, X)
+        moments = self.conditional_expectation(_moment_functions, X)
         xp = array_namespace(moments)
         second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
@@ -312,15 +321,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     @staticmethod
     @abstractmethod
     def _weights_of(models: Sequence["LowRankConditional"], features) -> list:
-        """Return `weights` of each of several models of one kind with the same bases.
-
-        Parameters
-        ----------
-        models
-            Fitted.
-        features
-            Result of `features(X)`.
-        """
+        """Return `weights` of each of several fitted models of one kind with the same bases."""
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw rows of `support_` by their weights, negative ones taken as zero.
@@ -346,41 +347,29 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         require_generator(rng)
         X = self._check_features(X)
         support = self.support_
-        draws = [
-            self._draw_rows(X[rows, :], n_samples, rng)
-            for rows in row_blocks(X.shape[0], support.shape[0], like=X)
-        ]
-        chosen = np.concatenate(draws).reshape(-1)
-        taken = take_rows(support, chosen)
+        draws = []
+        for rows in row_blocks(X.shape[0], support.shape[0], like=X):
+            cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X[rows, :])), 0.0), axis=1)
+            if not np.all(cumulative[:, -1] > 0):
+                raise FloatingPointError(
+                    "no weight is positive at some x, so that nothing can be drawn there; "
+                    "constrain the fit or raise the regularization"
+                )
+            uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
+            pairs = zip(cumulative, uniform, strict=True)
+            draws += [np.searchsorted(c, u, side="right") for c, u in pairs]
+        taken = take_rows(support, np.concatenate(draws))
         return array_namespace(X).reshape(taken, (X.shape[0], n_samples, support.shape[1]))
 
-    def _draw_rows(self, X, n_samples, rng) -> np.ndarray:
-        cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X)), 0.0), axis=1)
-        if not np.all(cumulative[:, -1] > 0):
-            raise FloatingPointError(
-                "no weight is positive at some x, so that nothing can be drawn there; constrain "
-                "the fit or raise the regularization"
-            )
-        uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
-        pairs = zip(cumulative, uniform, strict=True)
-        return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
+
+def _moment_functions(Y):
+    """Return y and the products of its entries, shape (k, d_y + d_y²), for Y (k, d_y)."""
+    xp = array_namespace(Y)
+    products = xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))
+    return xp.concat([Y, products], axis=1)
 
 
-def _fitted(models: list, summary: Summary, return_errors: bool) -> list:
-    """Fit each model from the one before it; an error replaces the model or is raised."""
-    outcomes, fitted = [], None
-    for model in models:
-        try:
-            fitted = model._fit_summary(summary, fitted)
-            outcomes.append(fitted)
-        except FloatingPointError as error:
-            if not return_errors:
-                raise
-            outcomes.append(error)
-    return outcomes
-
-
-_OF_DENSITIES = frozenset(
-    name for name in set(dir(ConditionalDensity)) - set(dir(LowRankConditional)) if name[0] != "_"
-)
+_OF_DENSITIES = {
+    n for n in dir(ConditionalDensity) if n[0] != "_" and not hasattr(LowRankConditional, n)
+}
 """Public names of densities that these estimators lack."""

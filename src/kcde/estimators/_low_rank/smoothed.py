@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.signed_mixture import log_where_positive
 from kcde.estimators.base import Tags
@@ -56,7 +56,6 @@ class SmoothedWeights(GaussianMixture):
         return self.weights_class(bandwidth_x, bandwidth_y, regularization, **options)
 
     def _fit(self, X, Y):
-        self._check_parameters(X.shape[1], Y.shape[1])
         self.cv_results_ = {}
         chosen = self.bandwidth_x, self.bandwidth_y, self.regularization, self.smoothing
         if any(choice is None for choice in chosen):
@@ -68,13 +67,6 @@ class SmoothedWeights(GaussianMixture):
         self.weights_model_ = model.fit(X, Y)
         self._centres = self.weights_model_.support_
         self._sigma = self.smoothing_ = as_bandwidths(chosen[3], Y.shape[1], "smoothing")
-
-    def _check_parameters(self, d_x: int, d_y: int):
-        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y), ("smoothing", d_y)):
-            if getattr(self, name) is not None:
-                as_bandwidths(getattr(self, name), dimension, name)
-        if self.regularization is not None:
-            check_positive("regularization", self.regularization)
 
     def _select(self, X, Y) -> tuple:
         """Return the candidate with the largest held-out log likelihood."""
@@ -159,18 +151,7 @@ def _bumps(Y, support, sigmas):
 def _log_likelihoods(weights: list, bumps) -> np.ndarray:
     """Return Σ_i log Σ_j w_ij b_ij with the clipped weights w of each model and all bumps.
 
-    Not finite where a density underflows or no weight is positive.
-
-    Parameters
-    ----------
-    weights
-        Of each model, shape (n, m).
-    bumps
-        Result of `_bumps`.
-
-    Returns
-    -------
-    shape (len weights, len sigmas)
+    Shape (len weights, len sigmas); not finite where a density underflows or no weight is positive.
     """
     xp = array_namespace(bumps)
     positive = xp.stack([xp.maximum(each, 0.0) for each in weights])

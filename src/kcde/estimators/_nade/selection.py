@@ -7,14 +7,17 @@ from itertools import product
 
 import numpy as np
 
-from kcde.estimators._nade.network import Network, initial_network, padded, width
 from kcde.estimators._nade.training import (
+    Network,
     Recipe,
     Rows,
     TrainingResult,
+    initial_network,
+    padded,
     stack,
     train,
     unstack,
+    width,
 )
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement, grouped_kfold, kfold
@@ -30,15 +33,9 @@ _HELD_OUT_SETS = 4
 class Problem:
     """Data to fit, as columns, with the seed of its random numbers.
 
-    Attributes
-    ----------
-    X, Y
-        Shapes (d_x, n), (d_y, n).
-    random_state
-        Seeds the folds, the initial weights and the batches.
-    labels
-        The group of each row, whole numbers from 0, shape (n,): rows of one are held out together.
-        None: each row by itself.
+    X (d_x, n), Y (d_y, n), what seeds the folds, the initial weights and the batches, and labels:
+    the group of each row, whole numbers from 0, (n,). Rows of one are held out together; None: each
+    by itself.
     """
 
     X: np.ndarray
@@ -51,15 +48,8 @@ class Problem:
 class FitResult:
     """A trained network and how it was chosen.
 
-    Attributes
-    ----------
-    network
-        In float64, without padding.
-    units, components, epochs
-        Parameters of the network and number of epochs of its training.
-    score
-        Mean held-out log density of a row, nats, for each (units, components), and for each number
-        of epochs where these were given.
+    The network is in float64, without padding. The score is the mean held-out log density of a row,
+    nats, for each (units, components), and for each number of epochs where these were given.
     """
 
     network: Network
@@ -94,21 +84,8 @@ def fit_chosen(
     The score of a configuration is its held-out log likelihood, summed over the folds, at the
     epoch where that sum is largest; that number of epochs is then trained on all rows.
 
-    Parameters
-    ----------
-    problems
-        With one number of rows and one d_y; d_x may differ.
-    units, components
-        To choose from.
-    folds
-        Number of folds of the cross-validation.
-    recipe
-        How to train.
-
-    Returns
-    -------
-    list
-        One entry a problem: what was fitted, or the error that it failed with.
+    The problems have one number of rows and one d_y; d_x may differ. Returns of each what was
+    fitted, or the error that it failed with.
 
     Raises
     ------
@@ -149,19 +126,7 @@ def fit_given(
     the gain from the decreasing learning rate comes at the end. Several numbers of epochs are each
     trained in full, from the same network and with the same rows held out.
 
-    Parameters
-    ----------
-    problems, recipe
-        As for `fit_chosen`.
-    units, components
-        Size of every network.
-    epochs
-        Numbers of epochs to choose from, in place of the recipe's.
-
-    Returns
-    -------
-    list
-        As for `fit_chosen`.
+    Numbers of epochs to choose from are in place of the recipe's.
     """
     n = problems[0].Y.shape[1]
     tasks = []
@@ -175,9 +140,14 @@ def fit_given(
     recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
     trained = [_train(tasks, 1, each, (units, components), len(tasks)) for each in recipes]
     score = np.stack([each.score for each in trained], axis=-1)
-    return [
-        _best_given(task, trained, i, score[i] / len(task.held_out)) for i, task in enumerate(tasks)
-    ]
+    found = []
+    for i, task in enumerate(tasks):
+        own = np.asarray(score[i] / len(task.held_out), dtype=float)
+        fitted = [_fitted(task, each, i, own[None, None]) for each in trained]
+        # Of those that ended well, with the best score.
+        sound = [k for k, each in enumerate(fitted) if isinstance(each, FitResult)]
+        found.append(fitted[max(sound, key=own.__getitem__, default=0)])
+    return found
 
 
 def _folds(problem: Problem, folds: int) -> list[np.ndarray]:
@@ -197,22 +167,10 @@ def fit_all_updates(
     """
     rows = np.arange(problems[0].Y.shape[1])
     # The held-out rows are not used: any will do.
-    tasks = [
-        _Task(problem, units, components, "all", rows, rows[:1], recipe.epochs)
-        for problem in problems
-    ]
-    trained = _train(tasks, 1, recipe, (units, components), len(tasks))
+    sizes = units, components
+    tasks = [_Task(p, *sizes, "all", rows, rows[:1], recipe.epochs) for p in problems]
+    trained = _train(tasks, 1, recipe, sizes, len(tasks))
     return [_fitted(task, trained, i, [[np.nan]]) for i, task in enumerate(tasks)]
-
-
-def _best_given(
-    task: _Task, trained: Sequence[TrainingResult], index: int, score: np.ndarray
-) -> FitResult | Exception:
-    """Return the network of the number of epochs with the best score, of those that ended well."""
-    score = np.asarray(score, dtype=float)
-    fitted = [_fitted(task, each, index, score[None, None]) for each in trained]
-    sound = [k for k, each in enumerate(fitted) if isinstance(each, FitResult)]
-    return fitted[max(sound, key=lambda k: score[k], default=0)]
 
 
 def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResult | Exception]:
@@ -227,9 +185,8 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
             continue
         rows = np.arange(problem.Y.shape[1])
         # If the number of epochs is given, the held-out rows are not used: any will do.
-        tasks[p] = _Task(
-            problem, units[i], components[j], "all", rows, rows[:1], int(epochs[p, i, j])
-        )
+        size = units[i], components[j]
+        tasks[p] = _Task(problem, *size, "all", rows, rows[:1], int(epochs[p, i, j]))
     several = problems[0].Y.shape[0] > 1
     for members, mixtures in _programs(several, units, components):
         sizes = {(units[i], components[j]) for i in members for j in mixtures}
@@ -244,9 +201,8 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
 
 def _fitted(task: _Task, trained: TrainingResult, index: int, score) -> FitResult | Exception:
     epochs = task.stop or int(trained.epochs[index])
-    network = unstack(trained.networks, index).unpadded(
-        width(task.problem.X, task.problem.Y), task.units, task.components
-    )
+    inputs = width(task.problem.X, task.problem.Y)
+    network = unstack(trained.networks, index).unpadded(inputs, task.units, task.components)
     if epochs == 0 or not network.is_finite():
         return FloatingPointError(
             "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
@@ -282,7 +238,13 @@ def _train(
     """
     inputs = max(width(task.problem.X, task.problem.Y) for task in tasks)
     d_x = max(task.problem.X.shape[0] for task in tasks)
-    networks = [padded(_initial(task), inputs, *size) for task in tasks]
+    networks = []
+    for task in tasks:
+        problem, own = task.problem, (task.units, task.components)
+        rng = rng_of("network", problem.random_state, *own, task.fold)
+        columns = width(problem.X, problem.Y)
+        network = initial_network(columns, *own, problem.Y[:, task.rows], rng)
+        networks.append(padded(network, inputs, *size))
     rows = [_rows(task.problem, task.rows, d_x) for task in tasks]
     held_out = [_held_out(task, d_x) for task in tasks]
     seeds = [seed_of("batches", task.problem.random_state, task.fold) % 2**32 for task in tasks]
@@ -301,18 +263,6 @@ def _train(
         pool,
         recipe,
         at_once,
-    )
-
-
-def _initial(task: _Task) -> Network:
-    problem = task.problem
-    names = problem.random_state, task.units, task.components, task.fold
-    return initial_network(
-        width(problem.X, problem.Y),
-        task.units,
-        task.components,
-        problem.Y[:, task.rows],
-        rng_of("network", *names),
     )
 
 
