@@ -5,15 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._cdo.operator import (
-    KERNELS,
-    Groups,
-    InputFactor,
-    NearestMixture,
-    make_kernel,
-    make_reference,
-    squared_inverse_of,
-)
+from kcde.estimators._cdo import operator
 from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
 from kcde.estimators._shared.signed_mixture import (
     SignedMixture,
@@ -147,9 +139,9 @@ class CDO(SignedMixture):
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1])
-        self._reference = make_reference(Y, self.reference, self.reference_box)
+        self._reference = operator.make_reference(Y, self.reference, self.reference_box)
         self.cv_results_ = {}
-        self._groups = Groups(X, Y)
+        self._groups = operator.Groups(X, Y)
         self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points
         chosen = Hyperparameters(
             self.bandwidth_x, self.bandwidth_y, self.regularization, self.output_regularization
@@ -166,19 +158,26 @@ class CDO(SignedMixture):
         self.output_regularization_ = float(chosen.output_regularization)
         M = self._reference.size
         shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
-        self._squared_inverse = squared_inverse_of(self._reference, self.bandwidth_y_, shift)
-        kernel = make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
-        self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
+        given = self._reference, self.bandwidth_y_
+        self._squared_inverse = operator.squared_inverse_of(*given, shift)
+        kernel = operator.make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
+        self._inputs = operator.InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
         self._solved_outputs = None
         if self.n_distinct_ >= _FEW * M and self.weights != "signed":
-            means = self._groups.means(self._reference, self.bandwidth_y_)
-            self._solved_outputs = self._inputs.solve(means)
+            self._solved_outputs = self._inputs.solve(self._groups.means(*given))
         self._centres, self._sigma = self.reference_, self.bandwidth_y_
         if self.weights == "signed":
-            self._learn_moments()
+            # What turns k(x, ·) into Σβ, Σβz and Σβz² without the weights β.
+            xp = array_namespace(self.reference_)
+            self._centre = xp.mean(self.reference_, axis=0)
+            z = self.reference_ - self._centre
+            F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
+            filtered = self._squared_inverse(F.T).T
+            products = self._groups.means(*given, filtered)
+            self._moment_coef = self._inputs.solve(products)
         elif self.weights == "projected":
-            self._nearest = NearestMixture(self._reference, self.bandwidth_y_)
+            self._nearest = operator.NearestMixture(*given)
 
     def _check_parameters(self, d_x: int):
         for name in ("regularization", "output_regularization"):
@@ -186,31 +185,16 @@ class CDO(SignedMixture):
             if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be a positive number or None; got {value!r}")
         choices = {
-            "kernel_x": KERNELS,
+            "kernel_x": operator.KERNELS,
             "weights": ("clipped", "signed", "projected"),
             "scaling": ("corrected", "published"),
             "selection": CRITERIA,
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}"
-                )
+            if (value := getattr(self, name)) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
         if self.periods is not None and len(self.periods) != d_x:
-            raise ValueError(
-                f"periods must have one entry per column of x, {d_x}, None where it has no "
-                f"period; got {self.periods!r}"
-            )
-
-    def _learn_moments(self):
-        """Learn what turns k(x, ·) into Σβ, Σβz and Σβz² without the weights β."""
-        xp = array_namespace(self.reference_)
-        self._centre = xp.mean(self.reference_, axis=0)
-        z = self.reference_ - self._centre
-        F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
-        filtered = self._squared_inverse(F.T).T
-        products = self._groups.means(self._reference, self.bandwidth_y_, filtered)
-        self._moment_coef = self._inputs.solve(products)
+            raise ValueError(f"periods must have one entry per column of x; got {self.periods!r}")
 
     def moments(self, X) -> tuple:
         """Return `mean` and `variance` for the cost of one, shape (n, d_y) each.
@@ -242,27 +226,21 @@ class CDO(SignedMixture):
         """
         X = self._check_features(X)
         if self.weights != "signed":
-            raise ValueError(
-                f"has_negative_normaliser is for weights='signed'; they are {self.weights!r}"
-            )
+            raise ValueError(f"this is for weights='signed'; they are {self.weights!r}")
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):
         """Return β up to a positive factor a row, shape (n, M)."""
-        xp = array_namespace(X)
-        count = max(1, _AT_ONCE // self._reference.size)
-        n = X.shape[0]
-        blocks = [slice(i, min(i + count, n)) for i in range(0, n, count)]
-        return xp.concat([self._block_of_weights(X[rows, :]) for rows in blocks])
-
-    def _block_of_weights(self, X):
-        similarities = self._inputs.similarities(X)
-        if self._solved_outputs is not None:
-            V = similarities @ self._solved_outputs
-        else:
-            S = self._inputs.solve(similarities.T).T
-            V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
-        return self._squared_inverse(V)
+        count, parts = max(1, _AT_ONCE // self._reference.size), []
+        for start in range(0, X.shape[0], count):
+            similarities = self._inputs.similarities(X[start : start + count, :])
+            if self._solved_outputs is not None:
+                V = similarities @ self._solved_outputs
+            else:
+                S = self._inputs.solve(similarities.T).T
+                V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
+            parts.append(self._squared_inverse(V))
+        return array_namespace(X).concat(parts)
 
     def _signed_weights(self, X):
         negative = self.scaling == "published"

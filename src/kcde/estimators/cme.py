@@ -22,6 +22,7 @@ _TOLERANCE = 1e-11
 _PATIENCE = 3
 # What rounding may leave where the kernel matrix at the pivots is ill-conditioned.
 _ROUNDING = 1e-7
+_EARLY = "the active-set method stopped early: status {}, residual {}; loosen the tolerance"
 
 
 class CME(GaussianPairBases, LowRankConditional):
@@ -141,22 +142,21 @@ class CME(GaussianPairBases, LowRankConditional):
         F = summary.cross / curvature
         self._report("closed form", 0.0, 0)
         if self.constrained:
-            F = self._constrain(F, summary, curvature, near)
+            # F x̄ moves so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48).
+            mean, basis = basis_x.mean, summary.basis_y
+            # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
+            K = basis.factor.kernel(basis.factor.points, basis.factor.points)
+            free = Q @ (F @ mean)
+            solved = project_on_simplex(K, free, near and near._on_simplex)
+            self._on_simplex = solved.coefficients
+            # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
+            change = solve_triangular(basis.factor.B.T, solved.coefficients - free, transpose=True)
+            self._report("optimal", solved.residual, solved.iterations)
+            # The nearest F, with weights D, whose product with x̄ is changed so.
+            w = mean / curvature
+            F = F + (basis.rotation.T @ change)[:, None] * w[None, :] / (mean @ w)
         self.objective_ = float(xp.sum(curvature * F * F - 2.0 * summary.cross * F))
         return F
-
-    def _constrain(self, F, summary, curvature, near):
-        """Move F x̄ so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48)."""
-        mean, basis = summary.basis_x.mean, summary.basis_y
-        # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
-        K = basis.factor.kernel(basis.factor.points, basis.factor.points)
-        free = basis.on_pivots @ (F @ mean)
-        solved = project_on_simplex(K, free, near and near._on_simplex)
-        self._on_simplex = solved.coefficients
-        # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
-        change = solve_triangular(basis.factor.B.T, solved.coefficients - free, transpose=True)
-        self._report("optimal", solved.residual, solved.iterations)
-        return move_mean(F, mean, curvature, basis.rotation.T @ change)
 
 
 def project_on_simplex(K, target, near=None) -> ConstrainedSolution:
@@ -199,11 +199,7 @@ def project_on_simplex(K, target, near=None) -> ConstrainedSolution:
                 return ConstrainedSolution(p, "optimal", residual, search.systems)
             status = "no progress"
             break
-    raise FloatingPointError(
-        f"the active-set method for the simplex stopped early: status {status}, residual "
-        f"{residual:.3g} after {search.systems} systems; loosen the tolerance, so that the kernel "
-        "matrix at the pivots is better conditioned"
-    )
+    raise FloatingPointError(_EARLY.format(status, f"{residual:.3g}"))
 
 
 class _Singular(FloatingPointError):
@@ -290,11 +286,7 @@ class _ActiveSet:
         rows = take_rows(self.K, support)
         lower = cholesky(take_columns(rows, support), overwrite=True)
         if lower is None:
-            raise _Singular(
-                "the active-set method for the simplex stopped early: status singular, residual "
-                "unknown; loosen the tolerance, so that the kernel matrix at the pivots is better "
-                "conditioned"
-            )
+            raise _Singular(_EARLY.format("singular", "unknown"))
         pull = take_rows(self.pull, support)
         sides = self.xp.stack([pull, self.xp.ones_like(pull)], axis=1)
         solved = solve_triangular(lower, solve_triangular(lower, sides), transpose=True)
@@ -305,17 +297,6 @@ class _ActiveSet:
         p = np.zeros(self.size)
         p[support] = values
         return self.xp.asarray(p)
-
-
-def move_mean(F, mean, curvature, change):
-    """Return the F nearest to the unconstrained one whose product with the mean is changed.
-
-    Minimises Σ_j D_j |F_j - F⁰_j|² subject to F x̄ = F⁰ x̄ + change: F⁰ + change wᵀ/(x̄·w), w = x̄/D.
-
-    For F (m_Y, m_X), x̄ and D (m_X,) and a change (m_Y,).
-    """
-    w = mean / curvature
-    return F + change[:, None] * w[None, :] / (mean @ w)
 
 
 def certify_infeasibility(marginal, lower, upper) -> float | None:

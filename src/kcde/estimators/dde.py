@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._dde.functions import FEATURES, POINTS, KernelSum
+from kcde.estimators._dde.functions import FEATURES, KERNEL_REACH, POINTS, KernelSum, UniformBase
 from kcde.estimators._dde.optimum import Likelihood
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
-from kcde.normalisers import Normaliser, logsumexp
+from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
+from kcde.panels import filled, neighbourhoods
 from kcde.seeding import require_generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
@@ -198,10 +199,7 @@ class DDE(BatchFitted, ExponentialFamily):
         self._held = 0
         if self.validation:
             if len(Y) < _FEWEST_ROWS:
-                raise ValueError(
-                    f"holding rows out needs at least {_FEWEST_ROWS} rows; got {len(Y)}; give "
-                    "validation=0"
-                )
+                raise ValueError(f"fewer than {_FEWEST_ROWS} rows: give validation=0")
             self._held = max(1, round(self.validation * len(Y)))
         self.X_, self.Y_ = X, Y
         self.model_ = resolve_parameters(self, X, Y)
@@ -383,22 +381,35 @@ class DDE(BatchFitted, ExponentialFamily):
         return self.model_.base.log_density(to_numpy(Y))
 
     def _proposal(self):
-        return self.model_.proposal
+        base = self.model_.base
+        if isinstance(base, UniformBase):
+            return base
+        return GaussianProposal(base.mean, np.maximum(2.0 * self.model_.Y.std(axis=0), base.std))
 
     def _kernel_support(self):
         return self.model_.kernel_support
 
     def _kernel_pieces(self):
-        return self.model_.kernel_pieces
+        model = self.model_
+        if isinstance(model.base, UniformBase) or model.features is not None:
+            return None
+        *_, width = model.kernel_support
+        return neighbourhoods(model.Y, KERNEL_REACH * float(model.bandwidth_y[0]), width)
 
     def _pieces(self):
-        return self.model_.pieces
+        if (pieces := self._kernel_pieces()) is None:
+            return None
+        return filled(pieces, *self.model_.base_ends(), float(self.model_.base.std[0]))
 
     def _base_mass_outside(self, lower, upper):
         return self.model_.base.mass_outside(lower, upper)
 
     def _support(self):
-        return self.model_.support
+        lower, upper, width = self.model_.kernel_support
+        if isinstance(self.model_.base, UniformBase):
+            return lower, upper, width
+        ends = self.model_.base_ends()
+        return min(lower, ends[0]), max(upper, ends[1]), width
 
 
 def _history(trained) -> dict[str, np.ndarray]:

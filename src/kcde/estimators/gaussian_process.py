@@ -6,17 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import (
-    add_to_diagonal,
-    array_namespace,
-    solve_triangular,
-    take_columns,
-    to_numpy,
-)
+from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
 from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.threads import limit_threads
-from kcde.estimators.base import Tags
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
@@ -93,8 +86,6 @@ class GaussianProcess(Pushforward):
         "a bandwidth a column of x, amplitude and noise by the marginal likelihood of at most "
         "2000 training rows"
     )
-
-    tags: ClassVar[Tags] = Tags()
 
     def __init__(
         self,

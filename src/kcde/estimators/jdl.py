@@ -1,17 +1,11 @@
 """Joint distribution learning with Gaussian kernels (Filipović, Multerer and Schneider 2024)."""
 
-from abc import abstractmethod
 from typing import ClassVar
 
 from kcde.arrays import array_namespace
+from kcde.estimators._low_rank import constraints
 from kcde.estimators._low_rank.base import LowRankConditional, Summary, check_positive
 from kcde.estimators._low_rank.basis import GaussianPairBases, centred_mean_of
-from kcde.estimators._low_rank.constraints import (
-    ConstrainedSolution,
-    product_bounds,
-    solve_on_sub_grid,
-    solve_two_multipliers,
-)
 from kcde.memory import require_memory
 
 SUB_GRID, CLIPPED = "sub-grid", "clipped"
@@ -20,7 +14,8 @@ SUB_GRID, CLIPPED = "sub-grid", "clipped"
 class JointDistribution(LowRankConditional):
     """Q = (1/n²) Σ_ij (1 + h(x_i, y_j)) δ_xi ⊗ δ_yj with h = Ψ_Y H Ψ_Xᵀ: (1), (26).
 
-    A subclass gives the bases and the constrained solution.
+    A subclass gives the bases, and in `_constrained` the minimiser of Σ curvature H² - 2 linear H
+    under its constraints.
     """
 
     _clips = False
@@ -41,16 +36,12 @@ class JointDistribution(LowRankConditional):
         if self.constrained and not self._clips:
             solved = self._constrained(summary, curvature, linear, marginal)
         else:
-            solved = ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
+            solved = constraints.ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
         H = solved.coefficients
         xp = array_namespace(H)
         self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
         self._report(solved.status, solved.residual, solved.iterations)
         return H
-
-    @abstractmethod
-    def _constrained(self, summary: Summary, curvature, linear, marginal) -> ConstrainedSolution:
-        """Minimise Σ curvature H² - 2 linear H under the constraints."""
 
     def project(self, f):
         """Return averages over the training rows of f and of (f - f̄) × Ψ_Y; n m_Y (d + q) time.
@@ -67,9 +58,23 @@ class JointDistribution(LowRankConditional):
         x, which may come out as zero or negative outside the training rows of an unconstrained fit.
         """
         self._check_fitted()
-        if self._clips:
-            return self._clipped_expectation(projection, features)
-        return super().expectation(projection, features)
+        if not self._clips:
+            return super().expectation(projection, features)
+        # Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), as f̄ plus the same of f - f̄;
+        # n_train (m_Y + q) multiplications for each x.
+        xp, forward = array_namespace(features), features @ self.coef_.T
+        width = projection.mean.shape[0]
+        total = xp.zeros((forward.shape[0], width), dtype=forward.dtype)
+        mass = xp.zeros((forward.shape[0], 1), dtype=forward.dtype)
+        basis = self.basis_y_
+        rotated = forward @ basis.rotation.T
+        for rows in basis.blocks(forward.shape[0]):
+            weights = xp.clip(1.0 + rotated @ basis.coordinates(rows).T, min=0.0)
+            total += weights @ (projection.function(basis.points[rows, :]) - projection.mean)
+            mass += xp.sum(weights, axis=1)[:, None]
+        if not bool(xp.all(mass > 0.0)):
+            raise FloatingPointError("no 1 + h is positive at some x; raise the regularization")
+        return projection.mean + total / mass
 
     @staticmethod
     def _expectations_of(models, projection, features):
@@ -88,28 +93,6 @@ class JointDistribution(LowRankConditional):
 
     def _expected(self, projection, products):
         return projection.mean[:, None] + products[:-1, :] / (1.0 + products[-1:, :])
-
-    def _clipped_expectation(self, projection, features):
-        """Return Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), shape (n, q).
-
-        As f̄ plus the same of f - f̄; n_train (m_Y + q) multiplications for each x.
-        """
-        xp, forward = array_namespace(features), features @ self.coef_.T
-        width = projection.mean.shape[0]
-        total = xp.zeros((forward.shape[0], width), dtype=forward.dtype)
-        mass = xp.zeros((forward.shape[0], 1), dtype=forward.dtype)
-        basis = self.basis_y_
-        rotated = forward @ basis.rotation.T
-        for rows in basis.blocks(forward.shape[0]):
-            weights = xp.clip(1.0 + rotated @ basis.coordinates(rows).T, min=0.0)
-            total += weights @ (projection.function(basis.points[rows, :]) - projection.mean)
-            mass += xp.sum(weights, axis=1)[:, None]
-        if not bool(xp.all(mass > 0.0)):
-            raise FloatingPointError(
-                "1 + h is nowhere positive at some x, so that it cannot be renormalised there; "
-                "raise the regularization"
-            )
-        return projection.mean + total / mass
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
@@ -214,11 +197,9 @@ class JDL(GaussianPairBases, JointDistribution):
 
     def _check_parameters(self):
         check_positive("regularization", self.regularization)
-        if self.constrained not in (False, True, SUB_GRID, CLIPPED):
-            raise ValueError(
-                f"constrained must be False, True, {SUB_GRID!r} or {CLIPPED!r}; got "
-                f"{self.constrained!r}"
-            )
+        allowed = False, True, SUB_GRID, CLIPPED
+        if self.constrained not in allowed:
+            raise ValueError(f"constrained must be one of {allowed}; got {self.constrained!r}")
 
     @property
     def _clips(self) -> bool:
@@ -227,6 +208,6 @@ class JDL(GaussianPairBases, JointDistribution):
     def _constrained(self, summary, curvature, linear, marginal):
         x, y = summary.basis_x, summary.basis_y
         if self.constrained == SUB_GRID:
-            return solve_on_sub_grid(curvature, linear, marginal, x, y)
-        bounds = product_bounds(*y.extrema, *x.extrema)
-        return solve_two_multipliers(curvature, linear, marginal, *bounds)
+            return constraints.solve_on_sub_grid(curvature, linear, marginal, x, y)
+        bounds = constraints.product_bounds(*y.extrema, *x.extrema)
+        return constraints.solve_two_multipliers(curvature, linear, marginal, *bounds)

@@ -88,9 +88,7 @@ class JPDL(JointDistribution):
         if self.constrained not in (False, True):
             raise ValueError(f"constrained must be False or True; got {self.constrained!r}")
         if self.constrained and self.degree % 2:
-            raise ValueError(
-                f"sums of squares have an even degree; got degree {self.degree} with constrained"
-            )
+            raise ValueError(f"sums of squares have an even degree; got {self.degree}")
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}")
 

@@ -191,16 +191,12 @@ def _binary(X, y):
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (X.shape[0],):
-        raise ValueError(
-            f"y must have shape ({X.shape[0]},), as X has rows; got shape {tuple(labels.shape)}"
-        )
+        raise ValueError(f"y must have shape ({X.shape[0]},); got shape {labels.shape}")
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise ValueError(f"y, shape {labels.shape}, has NaN or infinite values; drop those rows")
     classes = np.unique(labels)
     if len(classes) != 2:
-        raise ValueError(
-            f"y must have two classes; got {len(classes)}: {classes[:5].tolist()}; draw other rows"
-        )
+        raise ValueError(f"y must have two classes; got {len(classes)}: {classes[:5].tolist()}")
     xp = array_namespace(X)
     return classes, xp.asarray((labels == classes[1]).astype(np.float64))
 

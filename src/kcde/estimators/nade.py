@@ -154,19 +154,11 @@ class NADE(BatchFitted, ConditionalDensity):
             if not (_is_count(value) or (optional and value is None)):
                 raise ValueError(f"{name} must be a positive whole number; got {value!r}")
         if not (self._epochs and all(map(_is_count, self._epochs))):
-            raise ValueError(
-                f"epochs must be a positive whole number, or a list of such; got {self.epochs!r}"
-            )
+            raise ValueError(f"epochs must be positive whole numbers; got {self.epochs!r}")
         if len(self._epochs) > 1 and None in sizes:
-            raise ValueError(
-                f"several epochs to choose from ({self.epochs!r}) need hidden_units and "
-                "components: their cross-validation has one maximum"
-            )
+            raise ValueError("several epochs to choose from need hidden_units and components")
         if not self.early_stopping and (len(self._epochs) > 1 or None in sizes):
-            raise ValueError(
-                "without early_stopping nothing is chosen: give hidden_units, components and one "
-                "number of epochs"
-            )
+            raise ValueError("without early_stopping give hidden_units, components, one epochs")
         if not 0 < self.learning_rate < np.inf:
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
         from kcde.estimators._nade.selection import Problem
@@ -343,10 +335,7 @@ class NADE(BatchFitted, ConditionalDensity):
         Of several `orders` each draw takes one at random, as the density is their mean.
         """
         require_generator(rng)
-        return self._sample_multivariate(self._check_features(X), n_samples, rng)
-
-    def _sample_multivariate(self, X, n_samples, rng):
-        X = to_numpy(X)
+        X = to_numpy(self._check_features(X))
         draws = np.empty((len(X), n_samples, self.n_outputs_))
         for rows in row_blocks(len(X), n_samples * self._width()):
             repeated = np.repeat(X[rows], n_samples, axis=0).T
@@ -359,10 +348,8 @@ class NADE(BatchFitted, ConditionalDensity):
         orders = self._orders(self.orders, rng_of("orders", self.random_state))
         if self.orders == 1 or self.n_outputs_ == 1:
             return self._draw(X, orders[0], rng)
-        Y, taken = (
-            np.empty((self.n_outputs_, X.shape[1])),
-            rng.integers(len(orders), size=X.shape[1]),
-        )
+        Y = np.empty((self.n_outputs_, X.shape[1]))
+        taken = rng.integers(len(orders), size=X.shape[1])
         for place, order in enumerate(orders):
             Y[:, taken == place] = self._draw(X[:, taken == place], order, rng)
         return Y

@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.base import clone
 
 from kcde.estimators import CME, JDL, JPDL, KernelLogisticRegression
-from kcde.estimators._low_rank import gaussian as jdl_gaussian
+from kcde.estimators._low_rank import basis as jdl_basis
 from kcde.estimators._low_rank.basis import Basis
 from kcde.experiments import _low_rank, _shared_bases
 from kcde.experiments._low_rank import Trials
@@ -316,7 +316,7 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
     cls, rows, monkeypatch
 ):
     asked = []
-    plain = jdl_gaussian.pivoted_cholesky
+    plain = jdl_basis.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
         asked.append(tolerance)
@@ -324,7 +324,7 @@ def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
 
     looser = cls(1.0, 0.8, 1e-4, tolerance=1e-1, constrained=True)
     expected = clone(looser).fit(*rows)
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    monkeypatch.setattr(jdl_basis, "pivoted_cholesky", counted)
     bases = Bases(*rows, tightest=1e-3)
     found, tight = bases.fit(looser), bases.fit(cls(1.0, 0.8, 1e-4, tolerance=1e-3))
     assert asked == [1e-3, 1e-3]

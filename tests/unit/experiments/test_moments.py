@@ -9,7 +9,7 @@ from kcde import scores
 from kcde.data import made_up
 from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, JPDL
-from kcde.estimators._low_rank import gaussian as jdl_gaussian
+from kcde.estimators._low_rank import basis as jdl_basis
 from kcde.estimators._low_rank.constraints import ConstrainedSolution
 from kcde.experiments import _shared_bases
 from kcde.experiments._embedding import Setting
@@ -178,13 +178,13 @@ def test_methods_that_run_together_have_the_scores_of_each_alone(tmp_path, by_jd
 @pytest.fixture
 def made(monkeypatch):
     """Rows and tolerance of each factor that is made of Gaussian kernels."""
-    found, plain = [], jdl_gaussian.pivoted_cholesky
+    found, plain = [], jdl_basis.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
         found.append((len(points), tolerance))
         return plain(kernel, points, tolerance, **options)
 
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    monkeypatch.setattr(jdl_basis, "pivoted_cholesky", counted)
     return found
 
 
@@ -318,13 +318,13 @@ LAWS = ("normal-0.1", "normal-1", "uniform-1")
 def test_laws_of_one_job_have_the_scores_of_each_alone(tmp_path, monkeypatch):
     """In one dimension their x are the same, and so its bases are made once for all."""
     made = []
-    plain = jdl_gaussian.pivoted_cholesky
+    plain = jdl_basis.pivoted_cholesky
 
     def counted(kernel, points, tolerance, **options):
         made.append(points[:, 0].tobytes())
         return plain(kernel, points, tolerance, **options)
 
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
+    monkeypatch.setattr(jdl_basis, "pivoted_cholesky", counted)
     together, arrays, info = launch(tmp_path, **JDL_JOB | LINE, laws=LAWS, repetitions=1)
     of_x = made_up.gaussian_training_pairs(made_up.gaussian_random_pairs(1, 0), 150, 0)[0][
         :120, 0

@@ -9,14 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kcde.arrays import (
-    array_namespace,
-    exp_of_negative,
-    row_blocks,
-    sum_runs,
-    take_rows,
-    to_numpy,
-)
+from kcde.arrays import array_namespace, exp_of_negative, row_blocks, sum_runs, take_rows, to_numpy
 from kcde.estimators._shared.mixture import log_volume
 from kcde.kernels import GaussianKernel, LaplaceKernel, PeriodicKernel, ProductKernel
 from kcde.linalg import (
@@ -107,10 +100,7 @@ def _counts(reference, d_y: int) -> np.ndarray:
     counts = np.asarray(reference)
     whole = counts.dtype.kind in "iu" and counts.shape in ((), (d_y,))
     if not whole or np.any(counts < 2):
-        raise ValueError(
-            "reference must be a whole number of points per dimension, at least 2, or one number "
-            f"per dimension, shape ({d_y},); got {reference!r}"
-        )
+        raise ValueError(f"reference must be whole numbers above 1, 1 or {d_y}; got {reference!r}")
     return np.broadcast_to(counts, (d_y,))
 
 
@@ -123,15 +113,9 @@ def _checked_box(box, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ends = [np.broadcast_to(np.asarray(end, dtype=float), values.shape[1:]) for end in box]
         lower, upper = ends
     except (TypeError, ValueError):
-        raise ValueError(
-            "reference_box must be (lower, upper), numbers or one per dimension of y, shape "
-            f"({values.shape[1]},); got {box!r}"
-        ) from None
+        raise ValueError(f"reference_box must be (lower, upper) of y; got {box!r}") from None
     if not np.all(np.isfinite(lower) & np.isfinite(upper) & (lower < upper)):
-        raise ValueError(
-            f"reference_box is empty: lower {lower.tolist()} must lie below upper "
-            f"{upper.tolist()} in every dimension, both finite"
-        )
+        raise ValueError(f"reference_box is empty: {lower.tolist()} to {upper.tolist()}")
     return lower, upper
 
 

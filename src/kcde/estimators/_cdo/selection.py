@@ -5,13 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.estimators._cdo.operator import (
-    Groups,
-    Reference,
-    make_kernel,
-    scaled_similarities,
-    spectrum_of,
-)
+from kcde.estimators._cdo import operator
 from kcde.kernels import PeriodicKernel, as_bandwidths, median_trick
 from kcde.linalg import symmetric_spectrum
 from kcde.memory import require_memory
@@ -40,7 +34,7 @@ class Hyperparameters(NamedTuple):
     output_regularization: object
 
 
-def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
+def select(model, X, Y, reference: operator.Reference, folds: list[np.ndarray]):
     """Choose what is None by a held-out criterion.
 
     For every fold and σ_x one eigendecomposition of K, 9G³; for every σ_y and α then n G r + n r² A
@@ -68,15 +62,13 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     published = model.scaling == "published"
     shifts = grids.output_regularization * (1 if published else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
-    kernels = [
-        make_kernel(model.kernel_x, as_bandwidths(sigma, X.shape[1], "bandwidth_x"), model.periods)
-        for sigma in grids.bandwidth_x
-    ]
+    widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
+    kernels = [operator.make_kernel(model.kernel_x, sigma, model.periods) for sigma in widths]
     criterion, least = CRITERIA[model.selection], float(np.min(grids.regularization))
     score = np.zeros([len(grid) for grid in grids])
     for held_out in folds:
         rows = complement(held_out, Y.shape[0])
-        groups = Groups(take_rows(X, rows), take_rows(Y, rows))
+        groups = operator.Groups(take_rows(X, rows), take_rows(Y, rows))
         outputs = take_rows(Y, held_out)
         of_y = [(basis, basis.means(groups), basis.at(outputs)) for basis in bases]
         for i, kernel in enumerate(kernels):
@@ -91,7 +83,7 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     return chosen, {**grids._asdict(), "score": score / Y.shape[0]}
 
 
-def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
+def _grids(model, X, Y, reference: operator.Reference) -> Hyperparameters:
     """Return the candidates: given values, and the default grids of the others."""
     kind = min(2, Y.shape[1])
     points, values = to_numpy(reference.points), to_numpy(Y)
@@ -145,7 +137,7 @@ def _median_way(column: np.ndarray, period) -> float:
 class _InputPath:
     """k(x, X)(K + ridge diag(1/n_i))⁻¹ for all ridges, from one spectrum of D^½ K D^½."""
 
-    def __init__(self, kernel, groups: Groups, X, least_ridge: float):
+    def __init__(self, kernel, groups: operator.Groups, X, least_ridge: float):
         xp = array_namespace(X)
         # K, its symmetric part, eigenvectors and what LAPACK works in.
         require_memory(
@@ -158,7 +150,7 @@ class _InputPath:
         kept = np.flatnonzero(to_numpy(values) > _NEGLIGIBLE * least_ridge)
         self._values = take_rows(values, kept)
         self.vectors = root[:, None] * take_columns(vectors, kept)
-        self._features = scaled_similarities(kernel, X, groups.X) @ self.vectors
+        self._features = operator.scaled_similarities(kernel, X, groups.X) @ self.vectors
 
     def solution(self, rotated, ridge: float):
         """Return the solution at every x for group means in the eigenbasis, shape (n, r)."""
@@ -173,10 +165,10 @@ class OutputBasis:
     `shifts` are the candidates of c.
     """
 
-    def __init__(self, reference: Reference, sigma: np.ndarray, shifts: np.ndarray):
+    def __init__(self, reference: operator.Reference, sigma: np.ndarray, shifts: np.ndarray):
         self._reference, self._sigma = reference, sigma
         xp = array_namespace(reference.points)
-        spectrum = spectrum_of(reference, sigma)
+        spectrum = operator.spectrum_of(reference, sigma)
         values = to_numpy(spectrum.values)
         floor = min(_NEGLIGIBLE * np.min(shifts), 0.5 * values.max())
         kept = np.flatnonzero(values > floor)
@@ -184,7 +176,7 @@ class OutputBasis:
         self.vectors = spectrum.expand(identity).T
         self._filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
         # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
-        *_, root = spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
+        *_, root = operator.spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
         self.overlap_root = (root @ self.vectors).T
         self.ones = xp.sum(self.vectors, axis=0)
 
@@ -192,7 +184,7 @@ class OutputBasis:
         """Return l(y, Z) in the basis, shape (n, r), for y (n, d_y)."""
         return self._reference.rows(Y, self._sigma) @ self.vectors
 
-    def means(self, groups: Groups):
+    def means(self, groups: operator.Groups):
         """Return the group means of `at`, shape (G, r)."""
         return groups.means(self._reference, self._sigma, self.vectors)
 

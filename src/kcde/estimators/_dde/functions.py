@@ -14,6 +14,9 @@ from kcde.seeding import rng_of
 POINTS, FEATURES = "points", "features"
 """Representations of f: kernels at the training rows, random features."""
 
+KERNEL_REACH = 8.0
+"""Bandwidths: the kernel is below 1e-13 there."""
+
 DRAWS, NODES = 4000, 1000
 """Of the normaliser of held-out rows: draws of p_0, and about the nodes of a quadrature for
 bandwidths of a tenth of the spread."""

@@ -10,7 +10,6 @@ work on numpy and on jax arrays.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -150,26 +149,12 @@ def perceptron(layers: tuple, values):
     return weight @ values + bias
 
 
-def initial_sampler(
-    d_x: int, d_y: int, hidden: int, latent: int, layers: int, rng: np.random.Generator
-) -> Sampler:
-    """Return a sampler before training, float32 on numpy."""
-    embedding = _layer(d_x, latent, rng) if d_x else None
-    widths = [2 * latent if d_x else latent, *[hidden] * (layers - 1), d_y]
-    return Sampler(embedding, _layers(widths, rng))
+def initial_layers(widths: list[int], rng: np.random.Generator) -> tuple:
+    """Return the layers of a perceptron before training, float32 on numpy."""
+    return tuple(initial_layer(*pair, rng) for pair in pairwise(widths))
 
 
-def initial_dual(d_x: int, d_y: int, hidden: int, layers: int, rng: np.random.Generator) -> Dual:
-    """Return a dual function before training, float32 on numpy."""
-    embedding = _layer(d_y, d_x, rng) if d_x else None
-    return Dual(embedding, _layers([2 * d_x or d_y, *[hidden] * (layers - 1), 1], rng))
-
-
-def _layers(widths: list[int], rng: np.random.Generator) -> tuple:
-    return tuple(_layer(*pair, rng) for pair in pairwise(widths))
-
-
-def _layer(fan_in: int, fan_out: int, rng: np.random.Generator) -> tuple:
+def initial_layer(fan_in: int, fan_out: int, rng: np.random.Generator) -> tuple:
     """Return weights uniform within √(6/(fan_in + fan_out)) (Glorot and Bengio), and biases 0."""
     limit = np.sqrt(6.0 / (fan_in + fan_out))
     weight = rng.uniform(-limit, limit, (fan_out, fan_in)).astype(np.float32)
@@ -187,13 +172,6 @@ class State(eqx.Module):
     sampler: Sampler
     dual: Dual
     optimisers: tuple
-
-
-class _Batches(NamedTuple):
-    """Random numbers of several batches, side by side along the last axis."""
-
-    rows: object
-    noise: object
 
 
 def optimisers(recipe: Recipe) -> tuple:
@@ -266,7 +244,7 @@ def _update_dual_and_sampler(state: State, key, problem: Problem, recipe: Recipe
         pairs = rows[columns], fakes[:, columns], priors[:, columns]
         state = _update_dual(state, *pairs, problem, recipe)
     last = slice(DUAL_UPDATES * size, None)
-    return _update_sampler(state, _Batches(rows[last], noise[:, last]), problem, recipe)
+    return _update_sampler(state, (rows[last], noise[:, last]), problem, recipe)
 
 
 def _update_dual(state: State, rows, fakes, priors, problem: Problem, recipe: Recipe) -> State:
@@ -282,7 +260,7 @@ def _update_dual(state: State, rows, fakes, priors, problem: Problem, recipe: Re
     return State(state.weights, state.sampler, dual, (*state.optimisers[:2], trained))
 
 
-def _update_sampler(state: State, batch: _Batches, problem: Problem, recipe: Recipe) -> State:
+def _update_sampler(state: State, batch: tuple, problem: Problem, recipe: Recipe) -> State:
     rows, noise = batch
 
     def loss(sampler):
@@ -307,7 +285,7 @@ def _stepped(optimiser, gradient, trained, parameters) -> tuple:
     return optax.apply_updates(parameters, change), trained
 
 
-def _batches(key, problem: Problem, recipe: Recipe, count: int) -> _Batches:
+def _batches(key, problem: Problem, recipe: Recipe, count: int) -> tuple:
     """Return `count` batches: rows without repetition in a batch, and noise."""
     row_key, noise_key = jax.random.split(key)
     n, size = problem.Y.shape[1], recipe.batch_size
@@ -320,7 +298,7 @@ def _batches(key, problem: Problem, recipe: Recipe, count: int) -> _Batches:
         order = jax.random.permutation(order_key, n)
         place = jax.random.randint(place_key, (count, 1), 0, n)
         rows = order[(place + jnp.arange(size)) % n].reshape(-1)
-    return _Batches(rows, normal(noise_key, (recipe.latent, count * size)))
+    return rows, normal(noise_key, (recipe.latent, count * size))
 
 
 def _draw_base(key, problem: Problem, recipe: Recipe, count: int):

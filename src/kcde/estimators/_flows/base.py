@@ -30,13 +30,14 @@ class Candidate(NamedTuple):
 class ConditionalFlow(BatchFitted, Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
-    A subclass says which layers, and the learning rate at √n = 28.
+    A subclass says which layers, how many more than blocks, and the learning rate at √n = 28.
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False)
     _trainer: ClassVar[str] = "kcde.estimators._flows.training"
     kind: ClassVar[str]
     rate: ClassVar[float]
+    more_layers: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""
         for name in ("hidden_units", "blocks", "moment_samples"):
-            _check_count(name, getattr(self, name))
+            _check(name, [getattr(self, name)])
         self.cv_results_ = {}
         counts, rates = _stages(self.steps, self.learning_rate)
         if self.candidates is not None:
@@ -101,12 +102,9 @@ class ConditionalFlow(BatchFitted, Pushforward):
             inputs=max(1, self.n_features_in_),
             outputs=self.n_outputs_,
             hidden_units=hidden_units or self.hidden_units,
-            layers=self._layers(blocks),
+            layers=blocks + self.more_layers,
             normalised=blocks if self.batch_normalisation else 0,
         )
-
-    def _layers(self, blocks: int) -> int:
-        return blocks
 
     @staticmethod
     def _train(estimators: Sequence["ConditionalFlow"]) -> list[FloatingPointError | None]:
@@ -229,15 +227,8 @@ def _stages(steps, rate) -> tuple[list, list]:
     elif np.ndim(steps) == np.ndim(rate) == 1 and len(steps) == len(rate) > 0:
         counts, rates = list(steps), list(rate)
     else:
-        raise ValueError(
-            "steps and learning_rate must be numbers, or sequences of one length, an entry a "
-            f"stage; got {steps!r} and {rate!r}"
-        )
-    for count in counts:
-        _check_count("steps", count)
-    for value in rates:
-        if value is not None and not 0 < value < np.inf:
-            raise ValueError(f"learning_rate must be a positive number or None; got {value!r}")
+        raise ValueError(f"steps {steps!r} and learning_rate {rate!r} must be of one length")
+    _check("steps", counts, rates)
     return counts, rates
 
 
@@ -247,29 +238,20 @@ def _checked_candidates(given, counts: Sequence[int], n: int) -> list[Candidate]
         raise ValueError(f"candidates are trained in one stage; got {len(counts)} in steps")
     if n < HELD_OUT_PARTS:
         raise ValueError(f"holding out a fifth needs at least {HELD_OUT_PARTS} rows; got {n}")
-    found = [Candidate(*each) if np.shape(each) == (3,) else None for each in given]
-    if not found or not all(map(_is_candidate, found)):
-        raise ValueError(
-            "candidates must be triples of hidden units, blocks and a learning rate, two positive "
-            f"whole numbers and a positive number; got {given!r}"
-        )
-    return found
+    if not len(given) or any(np.shape(each) != (3,) for each in given):
+        raise ValueError(f"candidates must be triples (units, blocks, rate); got {given!r}")
+    for units, blocks, rate in given:
+        _check("candidates", [units, blocks], [rate])
+    return [Candidate(*each) for each in given]
 
 
-def _is_candidate(candidate: Candidate | None) -> bool:
-    if candidate is None:
-        return False
-    *counts, rate = candidate
-    return all(map(_is_count, counts)) and 0 < rate < np.inf
-
-
-def _is_count(value) -> bool:
-    return isinstance(value, Integral) and value >= 1
-
-
-def _check_count(name: str, value) -> None:
-    if not _is_count(value):
-        raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+def _check(name: str, counts, rates=()) -> None:
+    for count in counts:
+        if not (isinstance(count, Integral) and count >= 1):
+            raise ValueError(f"{name} must be a positive whole number; got {count!r}")
+    for rate in rates:
+        if rate is not None and not 0 < rate < np.inf:
+            raise ValueError(f"the learning_rate must be a positive number or None; got {rate!r}")
 
 
 def _log_normal(z: np.ndarray) -> np.ndarray:

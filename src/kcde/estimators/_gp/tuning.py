@@ -56,7 +56,11 @@ def maximise_marginal_likelihood(
     scale_x, scale_y = _scale(X), _scale(y[:, None])[0]
     model = _regressor(given, scale_x, scale_y, kernel)
     # Without x all points coincide; the kernel is then the same constant for every length.
-    points = _near_zero(X, scale_x) / scale_x if X.shape[1] else np.zeros((len(X), 1))
+    points = np.zeros((len(X), 1))
+    if X.shape[1]:
+        mean = X.mean(axis=0)
+        # Columns far from 0 are centred: there the gradient, of squares, would cancel.
+        points = (X - np.where(np.abs(mean) > _FAR * scale_x, mean, 0.0)) / scale_x
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(points, y / scale_y)
@@ -71,14 +75,14 @@ def maximise_marginal_likelihood(
 
 
 def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float, kernel: str):
-    dimension = max(1, len(scale_x))
-    if given.bandwidth is None or not len(scale_x):
+    dimension = len(scale_x)
+    if not dimension:
+        lengths = np.ones(1), "fixed"
+    elif given.bandwidth is not None:
+        lengths = given.bandwidth / scale_x, "fixed"
+    else:
         start, lowest, highest = np.sqrt(dimension) * np.array(_LENGTHS)
         lengths = np.full(dimension, start), (lowest, highest)
-    else:
-        lengths = given.bandwidth / scale_x, "fixed"
-    if not len(scale_x):
-        lengths = np.ones(1), "fixed"
     signal = _variance(given.signal_std, scale_y, _SIGNAL)
     noise = _variance(given.noise_std, scale_y, _NOISE)
     shape = Matern(*lengths, nu=1.5) if kernel == "matern" else RBF(*lengths)
@@ -99,12 +103,6 @@ def _variance(given: float | None, scale: float, start_and_bounds: tuple) -> tup
         return (given / scale) ** 2, "fixed"
     start, lowest, highest = np.square(start_and_bounds)
     return start, (lowest, highest)
-
-
-def _near_zero(X: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Return X with columns far from 0 centred: there the gradient, of squares, would cancel."""
-    mean = X.mean(axis=0)
-    return X - np.where(np.abs(mean) > _FAR * scale, mean, 0.0)
 
 
 def _scale(values: np.ndarray) -> np.ndarray:

@@ -1,6 +1,5 @@
 """Base class of the low-rank estimators of conditional expectations (jdl)."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from numbers import Real
@@ -62,7 +61,7 @@ def with_regularizations(model, values: Sequence[float]) -> list:
     return models
 
 
-class LowRankConditional(RowChecks, BaseEstimator, ABC):
+class LowRankConditional(RowChecks, BaseEstimator):
     """Conditional expectations E[f(Y)|x] = f̄ + φᵀ H ψ(x), in a basis of each variable.
 
     X and Y are arrays or data frames; Y of shape (n,), also a Series, stands for (n, 1). Every
@@ -70,6 +69,15 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     finite or beyond 1e100 in size, or a data frame has other columns than in `fit`, and
     scikit-learn's `NotFittedError` before `fit`. There is no density, and asking for one raises
     `AttributeError`, which names the class that has one.
+
+    A subclass gives `make_basis_x(X)` and `make_basis_y(Y)`, the bases over training rows;
+    `_check_parameters()`; `_solve(summary, near)`, which returns coefficients (m_Y, m_X) and
+    reports of the solver, where `near` is None or was fitted with another λ; `support_`, the values
+    of y that `weights` refer to, (k, d_y); `project(f)`, the projection of f: (k, d_y) -> (k, q),
+    which depends on y alone, so that one serves every λ and every basis of x;
+    `_directions(projection)`, what the features are multiplied by for an expectation, (m_X, w), and
+    `_expected(projection, products)`, E[f(Y)|x] (q, n) from these products (w, n); and
+    `_weights_of(models, features)`, the weights of several models with the same bases.
     """
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False)
@@ -186,25 +194,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
         return _rotated(basis_x, basis_y, products)
 
-    @abstractmethod
-    def make_basis_x(self, X) -> Basis:
-        """Return the basis of functions of x over training rows X (n, d_x)."""
-
-    @abstractmethod
-    def make_basis_y(self, Y) -> Basis:
-        """Return the basis of functions of y over training rows Y (n, d_y)."""
-
-    @abstractmethod
-    def _solve(self, summary: Summary, near: "LowRankConditional | None"):
-        """Return coefficients (m_Y, m_X) and set what is reported of the solver.
-
-        `near` has been fitted to the same summary with another λ.
-        """
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise `ValueError` where a hyper-parameter is out of its range."""
-
     def _fit_summary(self, summary: Summary, near=None):
         self._record_input(None, summary.basis_x.points, summary.basis_y.points)
         self.basis_x_, self.basis_y_ = summary.basis_x, summary.basis_y
@@ -219,18 +208,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     def _report(self, status: str, residual: float, iterations: int):
         self.solver_status_, self.solver_residual_ = status, residual
         self.solver_iterations_ = iterations
-
-    @property
-    @abstractmethod
-    def support_(self):
-        """The values of y that `weights` refer to, shape (k, d_y)."""
-
-    @abstractmethod
-    def project(self, f: Callable) -> Projection:
-        """Return the projection of a function f: (k, d_y) -> (k, q), for `expectation`.
-
-        It depends on y alone, so that one projection serves every λ and every basis of x.
-        """
 
     def features(self, X):
         """Return Ψ_X at X (n, d_x), shape (n, m_X); n m_X (d_x + m_X) multiplications.
@@ -259,14 +236,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         return [
             model._expected(projection, part).T for model, part in zip(models, parts, strict=True)
         ]
-
-    @abstractmethod
-    def _directions(self, projection: Projection):
-        """Return what the features are multiplied by for an expectation, shape (m_X, w)."""
-
-    @abstractmethod
-    def _expected(self, projection: Projection, products):
-        """Return E[f(Y)|x], shape (q, n), from the features times `_directions`, (w, n)."""
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], never renormalised.
@@ -318,11 +287,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
         return self._weights_of([self], self.features(X))[0]
 
-    @staticmethod
-    @abstractmethod
-    def _weights_of(models: Sequence["LowRankConditional"], features) -> list:
-        """Return `weights` of each of several fitted models of one kind with the same bases."""
-
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw rows of `support_` by their weights, negative ones taken as zero.
 
@@ -351,10 +315,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         for rows in row_blocks(X.shape[0], support.shape[0], like=X):
             cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X[rows, :])), 0.0), axis=1)
             if not np.all(cumulative[:, -1] > 0):
-                raise FloatingPointError(
-                    "no weight is positive at some x, so that nothing can be drawn there; "
-                    "constrain the fit or raise the regularization"
-                )
+                raise FloatingPointError("no weight is positive at some x; constrain the fit")
             uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
             pairs = zip(cumulative, uniform, strict=True)
             draws += [np.searchsorted(c, u, side="right") for c, u in pairs]

@@ -4,21 +4,13 @@ A basis Ψ is orthonormal in its Hilbert space and orthogonal under the training
 estimator needs of the n rows are sums over them, so that rows of Ψ exist for a chunk at a time.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
-from kcde.arrays import (
-    array_namespace,
-    cholesky,
-    row_blocks,
-    solve_triangular,
-    take_rows,
-    to_numpy,
-)
+from kcde.arrays import array_namespace, cholesky, row_blocks, solve_triangular, take_rows, to_numpy
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.linalg import PivotedCholesky, pivoted_cholesky, symmetric_spectrum
 from kcde.seeding import rng_of
@@ -28,8 +20,11 @@ _DEPENDENT = 1e-12
 _MEDIAN_ROWS = 1000
 
 
-class Basis(ABC):
-    """Ψ = L V over the training rows; a subclass sets `rotation` and what `coordinates` need.
+class Basis:
+    """Ψ = L V over the training rows.
+
+    A subclass gives `features(points)`, Ψ at points (k, d), shape (k, m), and `coordinates(rows)`,
+    rows of L, shape (len rows, m), for a slice of the training rows.
 
     Attributes
     ----------
@@ -54,14 +49,6 @@ class Basis(ABC):
     def rank(self) -> int:
         """m, the number of functions."""
         return self.mean.shape[0]
-
-    @abstractmethod
-    def features(self, points):
-        """Return Ψ at points of shape (k, d): shape (k, m)."""
-
-    @abstractmethod
-    def coordinates(self, rows: slice):
-        """Return rows of L, shape (len rows, m), for a slice of the training rows."""
 
     def blocks(self, width: int = 0) -> list[slice]:
         """Return slices of the training rows, for temporaries of m + width numbers a row."""
@@ -164,10 +151,7 @@ class GaussianBases:
     def _gaussian_basis(self, points, bandwidth, name: str) -> KernelBasis:
         xp, d = array_namespace(points), points.shape[1]
         if d and not bool(xp.any(xp.max(points, axis=0) > xp.min(points, axis=0))):
-            raise ValueError(
-                f"all {points.shape[0]} rows of {name} coincide, so that its kernel matrix has "
-                "rank one and nothing can be learnt from it; leave the variable out"
-            )
+            raise ValueError(f"all {points.shape[0]} rows of {name} coincide: leave it out")
         rng = rng_of("pivots", self.random_state, name)
         if bandwidth is None:
             rows = rng.permutation(points.shape[0])[:_MEDIAN_ROWS]
@@ -239,9 +223,7 @@ class PolynomialBasis(Basis):
         self.exponents = graded_exponents(d, degree)
         self._centre, self._scale = xp.mean(points, axis=0), xp.std(points, axis=0)
         if not bool(xp.all(xp.max(points, axis=0) > xp.min(points, axis=0))):
-            raise ValueError(
-                f"{name} has a constant column, so that its monomials are dependent: leave it out"
-            )
+            raise ValueError(f"{name} has a constant column: leave it out")
         m = len(self.exponents)
         gram = xp.zeros((m, m), dtype=points.dtype)
         for rows in row_blocks(n, m, cached=True, like=points):
@@ -253,10 +235,7 @@ class PolynomialBasis(Basis):
         if lower is None or bool(
             xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
         ):
-            raise ValueError(
-                f"the {m} monomials of degree up to {degree} in {name} are dependent over the {n} "
-                "rows: give more rows or lower degree"
-            )
+            raise ValueError(f"{m} monomials in {name} are dependent: give more than {n} rows")
         self.inverse = solve_triangular(lower, xp.eye(m, dtype=points.dtype), transpose=True)
         self.rotation = xp.eye(m, dtype=points.dtype)
         self.second_moments = xp.ones(m, dtype=points.dtype)
@@ -327,8 +306,5 @@ def check_values(f: Callable, Y):
     """Return f(Y), shape (k, q); raise `ValueError` if its shape is wrong."""
     values = f(Y)
     if values.ndim != 2 or values.shape[0] != Y.shape[0]:
-        raise ValueError(
-            f"f must map an array of shape (k, d_y) to one of shape (k, q); got shape "
-            f"{tuple(values.shape)} from {tuple(Y.shape)}"
-        )
+        raise ValueError(f"f must map (k, d_y) to (k, q); got {values.shape} from {Y.shape}")
     return values

@@ -296,10 +296,7 @@ def solve_on_sub_grid(
         values = excess(point)
     residual = float(max(0.0, -np.min(values)))
     if residual > _LIMIT:
-        raise FloatingPointError(
-            f"1 + h stays negative on the sub-grid: residual {residual:.3g} after {rounds} "
-            "rounds; raise the regularization"
-        )
+        raise FloatingPointError(f"1 + h stays negative on the sub-grid: residual {residual:.3g}")
     found = array_namespace(linear).asarray((point / root).reshape(linear.shape))
     return ConstrainedSolution(found, "optimal", residual, rounds)
 
@@ -327,7 +324,5 @@ def _shortest(rows: np.ndarray, least: np.ndarray) -> np.ndarray:
     (weights,) = nonnegative_least_squares(system, target[None, :])
     residual = target[-1] - float(least @ weights)
     if not residual > 0.0:
-        raise FloatingPointError(
-            "no coefficients are nonnegative on the sub-grid to rounding; raise the regularization"
-        )
+        raise FloatingPointError("no 1 + h is nonnegative on the sub-grid; raise regularization")
     return rows.T @ weights / residual

@@ -107,8 +107,10 @@ class SmoothedWeights(GaussianMixture):
             support = fits[0][0].support_
             width = support.shape[0] * max(len(path), len(sigmas))
             for rows in row_blocks(test[0].shape[0], width, like=support):
-                # The bumps depend on the basis of y alone.
-                bumps = _bumps(test[1][rows, :], support, sigmas)
+                # N(y; s_j, diag σ²) for each σ, which depend on the basis of y alone.
+                Y, xp = test[1][rows, :], array_namespace(support)
+                logs = [log_gaussian_kernel(Y, support, h) - log_volume(h) for h in sigmas]
+                bumps = xp.stack([xp.exp(each) for each in logs], axis=1)
                 for i, fitted in enumerate(fits):
                     features = fitted[0].features(test[0][rows, :])
                     weights = fitted[0]._weights_of(fitted, features)
@@ -116,13 +118,13 @@ class SmoothedWeights(GaussianMixture):
         return score
 
     def _log_weights(self, X):
-        weights = _clipped(self.weights_model_.weights(X))
+        weights = self.weights_model_.weights(X)
         xp = array_namespace(weights)
+        positive = xp.maximum(weights, 0.0)
+        with np.errstate(invalid="ignore"):
+            weights = positive / xp.sum(positive, axis=1, keepdims=True)
         if not bool(xp.all(xp.isfinite(weights))):
-            raise FloatingPointError(
-                "no weight is positive at some x, so that there is no density; raise the "
-                "regularization"
-            )
+            raise FloatingPointError("no weight is positive at some x; raise the regularization")
         return log_where_positive(weights)
 
 
@@ -131,21 +133,6 @@ def _bandwidths(points, name: str) -> list:
     if not points.shape[1]:
         return [1.0]
     return list(BANDWIDTH_FACTORS * median_trick(to_numpy(points), 0.5, name))
-
-
-def _clipped(weights):
-    """Return weights without negative ones, divided by their sums; NaN where none is positive."""
-    xp = array_namespace(weights)
-    positive = xp.maximum(weights, 0.0)
-    with np.errstate(invalid="ignore"):
-        return positive / xp.sum(positive, axis=1, keepdims=True)
-
-
-def _bumps(Y, support, sigmas):
-    """Return N(y_i; s_j, diag σ²) for each σ, shape (n, len sigmas, m)."""
-    xp = array_namespace(Y, support)
-    found = [xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma)) for sigma in sigmas]
-    return xp.stack(found, axis=1)
 
 
 def _log_likelihoods(weights: list, bumps) -> np.ndarray:

@@ -66,7 +66,13 @@ def solve_by_samples(
     target[0] = 1.0
     quadratic = values[:, 1:] @ values[:, 1:].T
     problem = _Problem(values, np.kron(half_y, half_x), target, quadratic)
-    iterate, status = _start(problem), "iteration limit"
+    # Multipliers of the average over the training rows, under which the basis is orthonormal, so
+    # that S = I, and A = I/N.
+    first = np.zeros(len(target))
+    first[0] = 1.0
+    y, N = np.linalg.solve(values.T, first), problem.half.shape[1]
+    size = 1.0 + np.linalg.norm(target)
+    iterate, status = _Iterate(size * y, np.eye(N) / N, size * _gram(problem, y)), "iteration limit"
     for iteration in range(_STEPS):
         residual, misfit = _residual(problem, iterate)
         if residual <= _TOLERANCE:
@@ -101,19 +107,6 @@ def _samples(basis: PolynomialBasis) -> tuple[np.ndarray, np.ndarray]:
     pivots = scipy.linalg.qr(values.T, mode="r", pivoting=True)[1][: basis.rank]
     chosen = values[np.sort(pivots)]
     return chosen, chosen[:, : len(graded_exponents(basis.points.shape[1], basis.degree // 2))]
-
-
-def _start(problem: _Problem) -> _Iterate:
-    """Return the multipliers of the average over the training rows, for which S = I, and A = I/N.
-
-    The basis is orthonormal under that average.
-    """
-    first = np.zeros(len(problem.target))
-    first[0] = 1.0
-    y = np.linalg.solve(problem.values.T, first)
-    N = problem.half.shape[1]
-    scale = 1.0 + np.linalg.norm(problem.target)
-    return _Iterate(scale * y, np.eye(N) / N, scale * _gram(problem, y))
 
 
 def _gram(problem: _Problem, y) -> np.ndarray:
@@ -197,12 +190,17 @@ def solve_with_clarabel(
     """
     import clarabel
 
+    settings = clarabel.DefaultSettings()
+    # One thread: results may not depend on how many cores there are.
+    settings.verbose, settings.max_threads = False, 1
     exponents = gram_exponents(
         basis_x.points.shape[1], basis_y.points.shape[1], basis_x.degree, reduced
     )
     C = to_numpy(linear)
     coefficients, gram_terms = _matching(basis_x, basis_y, exponents)
     count, entries = C.size, gram_terms.shape[1]
+    if entries > _SMALL:
+        settings.direct_solve_method = "faer"
     normalised = sparse.csc_array(([1.0], ([0], [0])), shape=(1, count + entries))
     equations = sparse.vstack(
         [sparse.hstack([coefficients, -gram_terms]), normalised], format="csc"
@@ -217,7 +215,7 @@ def solve_with_clarabel(
         sparse.csc_matrix(sparse.vstack([equations, cone])),
         np.concatenate([np.zeros(equations.shape[0] - 1), [1.0], np.zeros(entries)]),
         [clarabel.ZeroConeT(equations.shape[0]), clarabel.PSDTriangleConeT(len(exponents))],
-        _settings(entries),
+        settings,
     ).solve()
     residual, status = float(max(solution.r_prim, solution.r_dual)), str(solution.status)
     if status not in ("Solved", "AlmostSolved"):
@@ -230,18 +228,6 @@ def solve_with_clarabel(
     name = "optimal" if status == "Solved" else "nearly optimal"
     found = array_namespace(linear).asarray(H)
     return ConstrainedSolution(found, name, residual, int(solution.iterations))
-
-
-def _settings(entries: int):
-    import clarabel
-
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    # One thread: results may not depend on how many cores there are.
-    settings.max_threads = 1
-    if entries > _SMALL:
-        settings.direct_solve_method = "faer"
-    return settings
 
 
 def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):

@@ -7,18 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from kcde.estimators._nade.training import (
-    Network,
-    Recipe,
-    Rows,
-    TrainingResult,
-    initial_network,
-    padded,
-    stack,
-    train,
-    unstack,
-    width,
-)
+from kcde.estimators._nade import training
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement, grouped_kfold, kfold
 
@@ -52,7 +41,7 @@ class FitResult:
     nats, for each (units, components), and for each number of epochs where these were given.
     """
 
-    network: Network
+    network: training.Network
     units: int
     components: int
     epochs: int
@@ -77,7 +66,7 @@ def fit_chosen(
     units: Sequence[int],
     components: Sequence[int],
     folds: int,
-    recipe: Recipe,
+    recipe: training.Recipe,
 ) -> list[FitResult | Exception]:
     """Choose units, components and epochs by cross-validation, and train on all rows.
 
@@ -117,7 +106,7 @@ def fit_given(
     problems: Sequence[Problem],
     units: int,
     components: int,
-    recipe: Recipe,
+    recipe: training.Recipe,
     epochs: Sequence[int],
 ) -> list[FitResult | Exception]:
     """Train networks of one shape, and keep each at its largest held-out likelihood.
@@ -159,7 +148,7 @@ def _folds(problem: Problem, folds: int) -> list[np.ndarray]:
 
 
 def fit_all_updates(
-    problems: Sequence[Problem], units: int, components: int, recipe: Recipe
+    problems: Sequence[Problem], units: int, components: int, recipe: training.Recipe
 ) -> list[FitResult | Exception]:
     """Train networks of one shape on all rows for all epochs, and keep each as it then is.
 
@@ -199,10 +188,11 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
     return [fitted[p] for p in range(len(problems))]
 
 
-def _fitted(task: _Task, trained: TrainingResult, index: int, score) -> FitResult | Exception:
+def _fitted(task: _Task, trained, index: int, score) -> FitResult | Exception:
     epochs = task.stop or int(trained.epochs[index])
-    inputs = width(task.problem.X, task.problem.Y)
-    network = unstack(trained.networks, index).unpadded(inputs, task.units, task.components)
+    inputs = training.width(task.problem.X, task.problem.Y)
+    network = training.unstack(trained.networks, index)
+    network = network.unpadded(inputs, task.units, task.components)
     if epochs == 0 or not network.is_finite():
         return FloatingPointError(
             "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
@@ -230,21 +220,21 @@ def _sizes(counts: Sequence[int], few: int) -> list[list[int]]:
 
 
 def _train(
-    tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int], at_once: int
-) -> TrainingResult:
+    tasks: Sequence[_Task], pool: int, recipe: training.Recipe, size: tuple[int, int], at_once: int
+) -> training.TrainingResult:
     """Train all tasks in one program, padded to a size (units, components) and to one d_x.
 
     With another number of networks at once rounding errors differ, which training amplifies.
     """
-    inputs = max(width(task.problem.X, task.problem.Y) for task in tasks)
+    inputs = max(training.width(task.problem.X, task.problem.Y) for task in tasks)
     d_x = max(task.problem.X.shape[0] for task in tasks)
     networks = []
     for task in tasks:
         problem, own = task.problem, (task.units, task.components)
         rng = rng_of("network", problem.random_state, *own, task.fold)
-        columns = width(problem.X, problem.Y)
-        network = initial_network(columns, *own, problem.Y[:, task.rows], rng)
-        networks.append(padded(network, inputs, *size))
+        columns = training.width(problem.X, problem.Y)
+        network = training.initial_network(columns, *own, problem.Y[:, task.rows], rng)
+        networks.append(training.padded(network, inputs, *size))
     rows = [_rows(task.problem, task.rows, d_x) for task in tasks]
     held_out = [_held_out(task, d_x) for task in tasks]
     seeds = [seed_of("batches", task.problem.random_state, task.fold) % 2**32 for task in tasks]
@@ -254,11 +244,11 @@ def _train(
         # share a program.
         most = _ROWS_FACTOR ** math.ceil(math.log(most, _ROWS_FACTOR))
         most_held_out = -(-most_held_out // _HELD_OUT_STEP) * _HELD_OUT_STEP
-    return train(
-        stack(networks),
+    return training.train(
+        training.stack(networks),
         np.array(seeds, dtype=np.uint32),
-        stack([part.padded(most) for part in rows]),
-        stack([part.padded(most_held_out) for part in held_out]),
+        training.stack([part.padded(most) for part in rows]),
+        training.stack([part.padded(most_held_out) for part in held_out]),
         np.array([task.stop for task in tasks], dtype=np.int32),
         pool,
         recipe,
@@ -266,14 +256,14 @@ def _train(
     )
 
 
-def _rows(problem: Problem, rows: np.ndarray, d_x: int) -> Rows:
+def _rows(problem: Problem, rows: np.ndarray, d_x: int) -> training.Rows:
     X, Y = problem.X[:, rows], problem.Y[:, rows]
     X = np.pad(X, [(0, d_x - X.shape[0]), (0, 0)]).astype(np.float32)
     Y = Y.astype(np.float32)
-    return Rows(X, Y, np.zeros_like(Y), np.ones(len(rows), dtype=np.float32))
+    return training.Rows(X, Y, np.zeros_like(Y), np.ones(len(rows), dtype=np.float32))
 
 
-def _held_out(task: _Task, d_x: int) -> Rows:
+def _held_out(task: _Task, d_x: int) -> training.Rows:
     """Return the rows held out, each with some sets of observed dimensions, drawn once."""
     d_y = task.problem.Y.shape[0]
     if d_y == 1:
@@ -283,4 +273,4 @@ def _held_out(task: _Task, d_x: int) -> Rows:
     rank = np.argsort(rng.random(rows.Y.shape), axis=0)
     observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
     weight = rows.weight / np.float32(_HELD_OUT_SETS)
-    return Rows(rows.X, rows.Y, observed.astype(np.float32), weight)
+    return training.Rows(rows.X, rows.Y, observed.astype(np.float32), weight)
