@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from kcde.estimators._dde.base import GaussianBase, UniformBase
+from kcde.estimators._dde.potential import KernelSum
 from scipy import stats
 
 from kcde.estimators import DDE
 from kcde.estimators._dde import optimum
-from kcde.estimators._dde.base import GaussianBase, UniformBase
 from kcde.estimators._dde.optimum import PENALTIES, Likelihood
-from kcde.estimators._dde.potential import KernelSum
 
 WIDTH_X, WIDTH_Y, WEIGHT, STD = np.array([0.8, 1.3]), np.array([0.5]), 0.5, 2.0
 Y_LINE = np.linspace(-16.0, 16.0, 1501)

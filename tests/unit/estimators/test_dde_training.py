@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
-
-from kcde.estimators import DDE
-from kcde.estimators._dde import training
 from kcde.estimators._dde.diagnostics import diagnose
 from kcde.estimators._dde.fit import Task, TrainingResult, _Batch, _should_continue
 from kcde.estimators._dde.functional import functional_gradients
 from kcde.estimators._dde.held_out import HeldOut
+from scipy import stats
+
+from kcde.estimators import DDE
+from kcde.estimators._dde import training
 from kcde.estimators._dde.model import resolve_parameters
 from kcde.estimators._dde.training import f_values, normal, optimisers, start
 from kcde.kernels import GaussianKernel

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from kcde.estimators._flows.model import Flow, initial_leaves, rebuilt
 from paramax import unwrap
 from scipy.stats import multivariate_normal, norm
 from sklearn.base import clone
@@ -18,7 +19,6 @@ from kcde.estimators import (
 )
 from kcde.estimators._flows import model as flow_model
 from kcde.estimators._flows import training
-from kcde.estimators._flows.model import Flow, initial_leaves, rebuilt
 
 FLOWS = [ConditionalRealNVP, ConditionalMAF]
 QUICK = {"hidden_units": 12, "blocks": 3, "steps": 60, "learning_rate": 0.01}

@@ -3,12 +3,12 @@
 import jax
 import numpy as np
 import pytest
+from kcde.estimators._flows.selection import PATIENCE
 from scipy.stats import norm
 from sklearn.base import clone
 
 from kcde import methods
 from kcde.estimators import ConditionalMAF, ConditionalRealNVP
-from kcde.estimators._flows.selection import PATIENCE
 from kcde.estimators._flows.training import train_watched
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from kcde.estimators._gp.marginal_likelihood import Regressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
-
-from kcde.estimators._gp.marginal_likelihood import Regressor
 
 FREE = (1e-3, 1e3)
 

@@ -8,11 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import logsumexp
-from scipy.stats import norm
-from sklearn.base import clone
-
-from kcde.estimators import NADE
 from kcde.estimators._nade.network import (
     SMALLEST_STD,
     initial_network,
@@ -20,6 +15,11 @@ from kcde.estimators._nade.network import (
     padded,
     width,
 )
+from scipy.special import logsumexp
+from scipy.stats import norm
+from sklearn.base import clone
+
+from kcde.estimators import NADE
 from kcde.estimators._nade.training import (
     Recipe,
     Rows,
