@@ -233,7 +233,8 @@ class CDO(SignedMixture):
         """Return β up to a positive factor a row, shape (n, M)."""
         count, parts = max(1, _AT_ONCE // self._reference.size), []
         for start in range(0, X.shape[0], count):
-            similarities = self._inputs.similarities(X[start : start + count, :])
+            rows = slice(start, min(start + count, X.shape[0]))
+            similarities = self._inputs.similarities(X[rows, :])
             if self._solved_outputs is not None:
                 V = similarities @ self._solved_outputs
             else:

@@ -135,23 +135,6 @@ def test_projection_is_the_nearest_mixture(pairs):
         assert distance < 0.9 * np.linalg.norm(bumps @ (np.maximum(row, 0.0) - row))
 
 
-@pytest.mark.parametrize("d_y", [1, 2])
-def test_samples_follow_the_positive_part(pairs, rng, d_y):
-    X, Y = pairs
-    given = GIVEN
-    if d_y == 2:
-        Y, given = np.hstack([Y, X[:, :1] * Y]), GIVEN | {"reference": 12, "bandwidth_y": 0.5}
-    model = CDO(**given, weights="signed").fit(X, Y)
-    draws = model.sample(X[:2], 4000, rng)
-    axis = np.linspace(-9.0, 9.0, 181)
-    points = np.stack(np.meshgrid(*[axis] * d_y, indexing="ij"), axis=-1).reshape(-1, d_y)
-    mass = np.maximum(model.density_at(points)(X[:2]), 0.0)
-    mass /= mass.sum(axis=1, keepdims=True)
-    mean = mass @ points
-    error = np.sqrt((mass @ points**2 - mean**2) / 4000)
-    assert (np.abs(draws.mean(axis=1) - mean) < 5 * error).all()
-
-
 def test_streams_equal_whole_matrices(rng, monkeypatch):
     X, Y = repeated(rng)
     model = CDO(**GIVEN).fit(X, Y)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 
-from kcde.estimators import CME, JDL, cme
+from kcde.estimators import CME, cme
 from kcde.estimators._low_rank.constraints import product_bounds
 from kcde.estimators.cme import _ActiveSet, certify_infeasibility, project_on_simplex
 from kcde.kernels import GaussianKernel
@@ -53,14 +53,6 @@ def test_functions_count_and_draws_are_at_the_pivots_alone(many, rng):
     assert np.abs(weights.sum(axis=1) - 1.0).max() > 1e-4
     draws = model.sample(X[:3], 50, rng)
     assert {tuple(y) for y in draws.reshape(-1, 2)} <= {tuple(y) for y in support}
-
-
-def test_a_path_shares_its_summary_with_jdl(many):
-    summary = JDL(1.0, 0.9).summarise(*many)
-    shared = CME(1.0, 0.9).fit_path(*many, LAMBDAS, summary)
-    for model, regularization in zip(shared, LAMBDAS, strict=True):
-        alone = CME(1.0, 0.9, regularization).fit(*many)
-        np.testing.assert_array_equal(model.coef_, alone.coef_)
 
 
 def test_constrained_weights_are_a_probability_vector_on_average(many):

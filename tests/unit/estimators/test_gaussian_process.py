@@ -81,7 +81,7 @@ def test_columns_with_hyper_parameters_of_their_own_are_separate_fits(repeated):
     alone = [GaussianProcess(0.8, *std).fit(X, Y[:, [c]]) for c, std in enumerate(stds)]
     np.testing.assert_allclose(together.mean(X), np.hstack([m.mean(X) for m in alone]), rtol=1e-12)
     log_density = sum(m.log_density(X, Y[:, [c]]) for c, m in enumerate(alone))
-    np.testing.assert_allclose(together.log_density(X, Y), log_density, rtol=1e-12)
+    np.testing.assert_allclose(together.log_density(X, Y), log_density, 1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize(("name", "shape"), [("gaussian", RBF), ("matern", matern)])
@@ -149,14 +149,6 @@ def test_tuning_takes_at_most_so_many_rows_and_a_seed(rng):
     first, again, other = (clone(few).set_params(random_state=s).fit(X, Y) for s in (1, 1, 2))
     assert first.bandwidth_x_ == again.bandwidth_x_ != other.bandwidth_x_
     assert first.n_distinct_ == 120
-
-
-def test_without_x_it_is_one_gaussian(rng):
-    Y = 3.0 + 2.0 * rng.standard_normal((400, 1))
-    model, x = GaussianProcess(centre=False).fit(None, Y), np.empty((1, 0))
-    assert model.n_distinct_ == 1
-    np.testing.assert_allclose(model.mean(x)[0, 0], Y.mean(), rtol=1e-2)
-    np.testing.assert_allclose(model.variance(x)[0, 0], Y.var(), rtol=1e-2)
 
 
 @pytest.mark.parametrize("constant", [0.1, 1e6 + 0.1])

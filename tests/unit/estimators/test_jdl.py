@@ -116,27 +116,8 @@ def test_every_bandwidth_and_regularization_has_a_constrained_solution(seed):
             h = model.basis_y_.features(Y) @ model.coef_ @ model.basis_x_.features(X).T
             assert h.min() >= -1.0 - 1e-6
             assert abs(h.mean()) < 1e-7
-    assert (
-        JDL(0.3, 0.3, 1e-8).fit(X, Y).objective_
-        < JDL(0.3, 0.3, 1e-8, constrained=True).fit(X, Y).objective_
-    )
-
-
-def test_learns_a_gaussian_conditional_and_draws_from_it(rng):
-    model = JDL(1.0, 1.0, 1e-4).fit(*linear_pairs(rng, 4000))
-    x = np.array([[-1.0], [0.0], [1.0]])
-    mean, second = model.conditional_moments(x)
-    np.testing.assert_allclose(mean, 0.8 * x, atol=0.1)
-    np.testing.assert_allclose(second[:, :, 0], 0.64 * x**2 + 0.36, atol=0.15)
-    np.testing.assert_allclose(model.sample(x, 5000, rng).mean(axis=1), mean, atol=0.1)
-
-
-@pytest.mark.parametrize("pivots", ["random", "rpcholesky", "column"])
-def test_other_pivots_give_nearly_the_same_model(many, pivots):
-    X, Y = many
-    expected = JDL(1.0, 0.9, tolerance=1e-6).fit(X, Y).mean(X[:20])
-    model = JDL(1.0, 0.9, tolerance=1e-6, pivots=pivots).fit(X, Y)
-    np.testing.assert_allclose(model.mean(X[:20]), expected, atol=0.01)
+    free, tight = (JDL(0.3, 0.3, 1e-8, constrained=c).fit(X, Y) for c in (False, True))
+    assert free.objective_ < tight.objective_
 
 
 def test_bandwidth_that_is_not_given_is_the_median_distance_over_root_two(many):

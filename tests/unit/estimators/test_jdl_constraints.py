@@ -78,14 +78,6 @@ def test_bounds_are_the_extremes_over_all_pairs(rng):
     np.testing.assert_allclose(product_bounds(*extremes), expected)
 
 
-@pytest.mark.parametrize("scale", [2.0, 300.0], ids=["steps alone", "a search along a line"])
-def test_other_namespaces_give_the_same(other_xp, host, scale):
-    arguments = problem(7, 9, scale)
-    expected = solve_two_multipliers(*arguments)
-    found = solve_two_multipliers(*map(other_xp.asarray, arguments))
-    np.testing.assert_allclose(host(found.coefficients), expected.coefficients, atol=1e-12)
-
-
 def test_an_early_stop_names_status_and_residual(monkeypatch):
     monkeypatch.setattr(constraints, "_ITERATIONS", 2)
     with pytest.raises(FloatingPointError, match="status iteration limit, residual"):

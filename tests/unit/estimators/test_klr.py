@@ -79,12 +79,6 @@ def test_rare_events_and_far_points_stay_finite(labelled):
         np.testing.assert_array_equal(probabilities[-1], 0.5)
 
 
-def test_streaming_equals_storing(labelled):
-    models = (KernelLogisticRegression(1.0, 0.01, store=store) for store in (True, False))
-    first, second = (model.fit(*labelled).predict_proba(labelled[0]) for model in models)
-    np.testing.assert_allclose(first, second, atol=1e-8)
-
-
 def test_bad_input_and_an_early_stop_are_named(labelled, monkeypatch):
     X, y = labelled
     model = KernelLogisticRegression(1.0, 1e-6)
