@@ -4,8 +4,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
 
-TOLERANCE = 1e-9
-"""Relative: of a number, and of the largest where numbers are sums of signed terms."""
+TOLERANCE = 1e-9  # of a number, and of the largest where numbers are sums of signed terms
 
 
 def assert_same(found, expected, tolerance=TOLERANCE, what=""):

@@ -20,9 +20,13 @@ DENSITIES = {
 ONE_AND_TWO = ("EpsilonKDE", "LinearGaussian", "MarginalKDE", "ResidualKDE", "KernelCDE")
 DENSITIES |= {name: [TWO] for name in ONE_AND_TWO}
 DENSITIES |= {n: [] for n in ("Defensive", "LikelihoodKCEF", "SmoothedJDL", "SmoothedCME")}
-RULES = ("random", "column", "rpcholesky")
+RULES = [{"pivots": rule} for rule in ("random", "column", "rpcholesky")]
 EXPECTATIONS = {
-    "JDL": [{"constrained": True}, {"store": False}, *({"pivots": rule} for rule in RULES)],
+    "JDL": [
+        {"constrained": True},
+        {"store": False},
+        *({"pivots": p} for p in ("random", "column")),
+    ],
     "CME": [{"constrained": True}, TWO],
     "JPDL": [{"constrained": True}],
 }

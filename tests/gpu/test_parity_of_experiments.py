@@ -43,11 +43,11 @@ def smoke(tmp_path_factory):
     return {"data_dir": folder, "catalogue": write_smoke_data(folder)}
 
 
-def assert_same_scores(job, tmp_path, other_backend):
+def assert_same_scores(job, folder, other_backend):
     """Run a job on both backends; compare every score that is no time."""
     frames = []
     for backend in ("numpy", other_backend):
-        out = tmp_path / f"{backend}.csv"
+        out = folder / f"{backend}.csv"
         run(replace(job, backend=backend), out)
         frames.append(scores.read([out]))
         assert set(frames[-1]["status"]) == {"ok"}, frames[-1]["detail"].unique()
@@ -59,10 +59,7 @@ def assert_same_scores(job, tmp_path, other_backend):
     np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-6)
 
 
-REAL = pytest.param(True, marks=pytest.mark.data, id="real data")
-
-
-@pytest.fixture(params=[False, REAL])
+@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.data, id="real data")])
 def source(request, smoke):
     """Return whether the data are real, and where they are."""
     if request.param:
@@ -73,13 +70,12 @@ def source(request, smoke):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_set_of_the_r_packages(method, source, tmp_path, other_backend):
     real, where = source
-    given = {"options": METHODS[method], "splits": 1 if real else 2, "importance_samples": 500}
-    job = RBenchmark("geyser" if real else "smoke-linear", method, **given, **where)
+    given = where | {"options": METHODS[method], "splits": 2 - real, "importance_samples": 500}
+    job = RBenchmark("geyser" if real else "smoke-linear", method, **given)
     assert_same_scores(job, tmp_path, other_backend)
 
 
 def test_a_factor(source, tmp_path, other_backend):
     dataset, node = ("red-wine", 4) if source[0] else ("smoke-joint", 3)
-    given = {"nodes": (node,), "options": QUICK, "runs": 1}
-    job = Factors(dataset, "KCEF-F", "KCEF", **given, **source[1])
-    assert_same_scores(job, tmp_path, other_backend)
+    given = source[1] | {"nodes": (node,), "options": QUICK, "runs": 1}
+    assert_same_scores(Factors(dataset, "KCEF-F", "KCEF", **given), tmp_path, other_backend)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from kcde.estimators import ConditionalMAF, ConditionalRealNVP
 from kcde.estimators._flows import training
-from kcde.estimators._flows.training import Architecture, Flow, initial_leaves, rebuilt
+from kcde.estimators._flows.training import rebuilt
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
 
@@ -145,18 +145,6 @@ def test_together_in_blocks_and_in_stages_is_as_alone_and_in_one(flow_class, mon
     np.testing.assert_allclose(history[:20], alone[0].history_[:20], atol=1e-4)
     # The second stage goes on from where the first ended, and hardly moves.
     np.testing.assert_allclose(history[60:], -staged.score(Xs[0], Ys[0]), atol=1e-4)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(("kind", "sums"), [("coupling", [1, 2, 2]), ("autoregressive", [1, 2, 3])])
-def test_half_of_y_is_seen_by_a_coupling_and_the_past_by_an_autoregression(kind, sums):
-    """One layer, which ends with a permutation: how much each z sees, sorted."""
-    architecture = Architecture(kind, 1, 3, 8, 1)
-    flow = Flow(architecture, initial_leaves(architecture, 5))
-    y, x = np.array([[0.3, -0.2, 0.5]]), np.ones((1, 1))
-    ends = [[flow.inverse(x, y + s * h)[0][0] for s in (1, -1)] for h in 1e-5 * np.eye(3)]
-    slopes = np.array([(up - down) / 2e-5 for up, down in ends])
-    assert np.sort((np.abs(slopes) > 1e-6).sum(axis=0)).tolist() == sums
 
 
 @pytest.mark.nightly

@@ -60,16 +60,6 @@ def test_equals_the_solution_in_n_squared_dimensions(rng):
         np.testing.assert_allclose(grid_values(model, X, Y), expected, atol=1e-8)
 
 
-def test_moments_equal_polynomial_regression(rng):
-    """Without λ, E[y^k|x] is the least-squares polynomial of degree q in x, for k ≤ q."""
-    X, Y = gaussian_pairs(rng, 300, 1)
-    model = JPDL(regularization=1e-12).fit(X, Y)
-    found = model.conditional_expectation(lambda y: np.hstack([y, y**3]), X[:9])
-    fits = [np.polyfit(X[:, 0] - 3.0, (Y**k)[:, 0], 4) for k in (1, 3)]
-    expected = np.stack([np.polyval(fit, X[:9, 0] - 3.0) for fit in fits], axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-7)
-
-
 @pytest.mark.parametrize(("d", "regularization"), [(1, 1e-8), (1, 10.0), (2, 0.1)])
 def test_sums_of_squares_equal_clarabel(rng, d, regularization):
     """The unreduced program has no interior: solvers reach it to fewer digits."""
@@ -97,18 +87,6 @@ def test_constrained_ratio_is_nowhere_negative(rng, d):
     # The minimum over a convex set that contains independence, H = 0.
     slope = (1.0 + model.regularization) * (model.coef_ - free.coef_)
     assert np.sum(slope * (0.0 - model.coef_)) >= -1e-9
-
-
-def test_a_sum_of_squares_is_left_alone(rng):
-    """(1 + c ψ(x) ψ(y))² + c, over its mean, is a strictly positive joint density."""
-    _, scale, basis_x, basis_y = arguments(rng, 1)
-    ψ_x, ψ_y = basis_x.features(basis_x.points), basis_y.features(basis_y.points)
-    values = (1.0 + 0.2 * np.outer(ψ_y[:, 1], ψ_x[:, 1])) ** 2 + 0.2
-    M = ψ_y.T @ values @ ψ_x / values.size
-    free = M / M[0, 0]
-    free[0, 0] = 0.0
-    solved = solve_by_samples(scale * free, scale, basis_x, basis_y)
-    np.testing.assert_allclose(solved.coefficients, free, atol=1e-5)
 
 
 def test_early_stops_are_said_or_take_the_place_of_models(rng, monkeypatch):

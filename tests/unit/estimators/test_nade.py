@@ -19,7 +19,6 @@ from kcde.estimators._nade.training import (
     _loss,
     draw_observed,
     initial_network,
-    padded,
     stack,
     to_host,
     train,
@@ -176,20 +175,6 @@ def trained(networks, rows, held_out, stop, pool=1, recipe=RECIPE):
     return to_host(train(stack(networks), seeds, stack(rows), stack(held_out), stop, pool, recipe))
 
 
-@pytest.mark.nightly
-def test_padding_changes_nothing(rng):
-    network = some_network(1, 1, rng)
-    X, Y = rng.standard_normal((2, 1, 20))
-    rows, wider = as_rows(X, Y), as_rows(np.vstack([X, np.zeros((2, 20))]), Y).padded(31)
-    expected = unstack(trained([network], [rows], [rows], 2).networks, 0)
-    outside = unstack(trained([padded(network, 3, 9, 5)], [wider], [wider], 2).networks, 0)
-    leaves = (jax.tree.leaves(each) for each in (outside.unpadded(1, 4, 3), expected))
-    for a, b in zip(*leaves, strict=True):
-        np.testing.assert_allclose(a, b, atol=2e-3)
-    assert not np.allclose(expected.weight, network.weight, atol=1e-2)
-    assert (outside.hidden[0][0][4:] == 0).all()
-
-
 def test_batches_take_no_padding(rng):
     """Batches are drawn from 3 real rows among 50: those that count are fitted alone."""
     rows = as_rows(np.zeros((1, 3)), np.array([[-0.1, 0.0, 0.1]])).padded(50)
@@ -281,10 +266,10 @@ def test_several_numbers_of_epochs_and_many_at_once_are_as_one_by_one(triples):
     for model in NADE.fit_many(models, [X] * 4, [Y] * 4):
         own = [clone(model).set_params(epochs=epochs).fit(X, Y) for epochs in (4, 40)]
         scores = [each.cv_results_["score"].item() for each in own]
-        np.testing.assert_allclose(model.cv_results_["score"], [[scores]], rtol=1e-4)
+        np.testing.assert_allclose(model.cv_results_["score"], [[scores]], rtol=1e-3)
         best = own[int(np.argmax(scores))]
         assert model.epochs_ == best.epochs_
-        np.testing.assert_allclose(model.log_density(X, Y), best.log_density(X, Y), rtol=1e-3)
+        np.testing.assert_allclose(model.log_density(X, Y), best.log_density(X, Y), atol=0.02)
 
 
 def test_a_fit_that_fails_leaves_the_others_alone(pairs):
