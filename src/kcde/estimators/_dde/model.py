@@ -145,7 +145,7 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     if e.basis == functions.FEATURES:
         rng = rng_of("features", e.random_state)
         pairs = ((X.shape[1], sigma_x), (Y.shape[1], sigma_y))
-        drawn = (rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs)
+        drawn = [rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs]
         phases = rng.uniform(0.0, 2.0 * np.pi, e.features)
         features = functions.FeatureSum(*drawn, phases, np.ones(e.features))
     recipe = training.Recipe(
