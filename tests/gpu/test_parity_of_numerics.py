@@ -26,11 +26,12 @@ def stream():
 def test_factors(other_xp, rng, pivots, store):
     if pivots == "column" and store is False:
         pytest.skip("the rule needs the factor")
-    # Beyond so many rows the candidates on a device are fewer than those on the host.
+    # Beyond so many rows a device has fewer candidates.
     X = rng.standard_normal((9000 if pivots == "greedy" else 600, 2))
-    options = {"pivots": pivots, "store": store}
     expected, found = (
-        pivoted_cholesky(GaussianKernel(0.6), points, 1e-3, **options, rng=stream())
+        pivoted_cholesky(
+            GaussianKernel(0.6), points, 1e-3, pivots=pivots, store=store, rng=stream()
+        )
         for points in (X, other_xp.asarray(X))
     )
     assert 10 < len(expected.pivots) < 300

@@ -60,7 +60,7 @@ def test_the_saddle_point_is_near_the_penalised_optimum():
     problem = model.penalised_likelihood()
     trained, prior = problem.evaluated(model.trained_, 0.01), problem.minimised(1e3)
     best = problem.minimised(0.01).loss
-    assert 0.0 <= trained.loss - best < 0.03 < 0.2 < prior.likelihood - best
+    assert 0.0 <= trained.loss - best < 0.08 < 0.4 < prior.likelihood - best
     # With the weight of the training the density is that of the estimator.
     log_density = model.log_density(None, Y)
     np.testing.assert_allclose(trained.log_density(Y[:, :0], Y), log_density, atol=1e-5)
@@ -155,7 +155,7 @@ def test_the_objective_is_equation_18(pairs, rng):
     X, Y = pairs
     model = resolve_parameters(DDE(regularization=0.1, dual_weight=0.5), X, Y)
     state = model.initial_state(rng)
-    weights = rng.standard_normal(60).astype(np.float32)
+    weights = np.float32(0.2) * rng.standard_normal(60).astype(np.float32)
     state = training.start(weights, state.sampler, state.dual, model.recipe)
     batch = _Batch.of([Task(model.problem(), state, seed, 1) for seed in range(400)])
     found = training.diagnose(batch.states, batch.seeds, batch.problems, model.recipe)[0]
@@ -170,7 +170,7 @@ def test_the_objective_is_equation_18(pairs, rng):
         0.5 * (1.0 - np.exp(nu(X[many], prior)).mean()),
     ]
     error = np.std(found) / np.sqrt(len(found))
-    assert min(np.abs(terms)) > 5.0 * error
+    assert min(np.abs(terms)) > 3.0 * error
     assert np.mean(found) == pytest.approx(sum(terms), abs=4.0 * error)
 
 
