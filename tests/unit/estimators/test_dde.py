@@ -169,7 +169,7 @@ def test_the_objective_is_equation_18(pairs, rng):
         0.5 * nu(X[many], draws).mean(),
         0.5 * (1.0 - np.exp(nu(X[many], prior)).mean()),
     ]
-    error = np.std(found) / np.sqrt(len(found))
+    error = float(np.std(found)) / np.sqrt(len(found))
     assert min(np.abs(terms)) > 3.0 * error
     assert np.mean(found) == pytest.approx(sum(terms), abs=4.0 * error)
 
