@@ -1,6 +1,8 @@
 """Dense references for the low-rank estimators, straight from jdl's formulas."""
 
+import clarabel
 import numpy as np
+from scipy import sparse
 
 
 def greedy_cholesky(K, target):
@@ -36,3 +38,20 @@ def grid_values(model, X, Y):
     """h(x_j, y_i) of a fitted joint distribution, shape (len Y, len X)."""
     rows = [model.density_ratio(np.repeat(x[None], len(Y), axis=0), Y) for x in X]
     return np.array(rows).T - 1.0
+
+
+def quadratic_program(quadratic, linear, equality, total, inequality, limits):
+    """Minimise ½ x·Q x - c·x subject to e·x = total and G x ≤ limits, by Clarabel."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    rows = sparse.vstack([sparse.csc_array(equality[None]), sparse.csc_array(inequality)])
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.triu(sparse.csc_array(quadratic))),
+        -linear,
+        sparse.csc_matrix(rows),
+        np.r_[total, limits],
+        [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(limits))],
+        settings,
+    ).solve()
+    return np.array(solution.x)

@@ -22,7 +22,6 @@ BEFORE_FITTING = {
     "factor_estimator",
     "fit",
     "fit_factor",
-    "fit_groups",
     "fit_rows",
     "fit_many",
     "fit_path",

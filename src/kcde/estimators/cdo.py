@@ -1,30 +1,22 @@
 """Conditional density operators (Schuster, Mollenhauer, Klus and Muandet, AISTATS 2020)."""
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._cdo.inputs import KERNELS, Groups, InputFactor, make_kernel
-from kcde.estimators._cdo.projection import NearestMixture
-from kcde.estimators._cdo.reference import make_reference
+from kcde.estimators._cdo import operator
 from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
-from kcde.estimators._cdo.spectrum import squared_inverse_of
 from kcde.estimators._shared.mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
     log_where_positive,
 )
-from kcde.estimators._shared.rows import check_rows
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of
 from kcde.selection import tuning_rows
-
-WEIGHTS = ("clipped", "signed", "projected")
-SCALINGS = ("corrected", "published")
 
 _REMEDY = "raise regularization or output_regularization, or keep to x near the training rows"
 _AT_ONCE = 1 << 25  # numbers of a matrix of weights
@@ -66,8 +58,6 @@ class CDO(SignedMixture):
     reference_box
         (lower, upper) of the grid, numbers or one per dimension of y. None: the range of the
         training y, widened by a tenth of it on each side.
-    reference_points
-        Instead of a grid, shape (M, d_y).
     weights
         "clipped": negative weights set to zero, the others divided by their sum. "signed": as
         published. "projected": the non-negative mixture nearest in L2, divided by its sum.
@@ -125,7 +115,6 @@ class CDO(SignedMixture):
         periods=None,
         reference=None,
         reference_box=None,
-        reference_points=None,
         weights="clipped",
         scaling="corrected",
         selection="squared-error",
@@ -141,7 +130,6 @@ class CDO(SignedMixture):
         self.periods = periods
         self.reference = reference
         self.reference_box = reference_box
-        self.reference_points = reference_points
         self.weights = weights
         self.scaling = scaling
         self.selection = selection
@@ -149,135 +137,64 @@ class CDO(SignedMixture):
         self.tuning_rows = tuning_rows
         self.random_state = random_state
 
-    def fit_groups(self, X, groups: Sequence) -> "CDO":
-        """Fit to inputs that have several outputs each.
-
-        Parameters
-        ----------
-        X
-            Shape (G, d_x).
-        groups
-            For each row of X its outputs, shape (n_i, d_y), n_i at least 1, all of one d_y; or
-            (n_i,) for one y.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If there are not as many groups as rows, or one has another shape than the first.
-        """
-        given, X = X, check_rows("X", X)
-        if len(groups) != X.shape[0]:
-            raise ValueError(
-                f"X has {X.shape[0]} rows and there are {len(groups)} groups of outputs; give one "
-                "group for every row"
-            )
-        checked = [check_rows(f"groups[{i}]", group, vector=True) for i, group in enumerate(groups)]
-        for i, group in enumerate(checked):
-            if group.shape[1] != checked[0].shape[1]:
-                raise ValueError(
-                    f"groups[{i}] has shape {tuple(group.shape)} and groups[0] has "
-                    f"{tuple(checked[0].shape)}: all outputs must have the same number of columns"
-                )
-            if not group.shape[0]:
-                raise ValueError(f"groups[{i}] is empty; leave out inputs that have no output")
-        rows = np.repeat(np.arange(len(checked)), [group.shape[0] for group in checked])
-        self.fit(take_rows(X, rows), array_namespace(X).concat(checked))
-        self._record_feature_names(given)
-        return self
-
     def _fit(self, X, Y):
-        self._check_parameters(X.shape[1], Y.shape[1])
-        self._reference = make_reference(
-            Y, self.reference, self.reference_box, self.reference_points
-        )
+        self._check_parameters(X.shape[1])
+        self._reference = operator.make_reference(Y, self.reference, self.reference_box)
         self.cv_results_ = {}
-        self._groups = Groups(X, Y)
+        self._groups = operator.Groups(X, Y)
         self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points
-        self._set(self._given if self._given.complete else self._select(X, Y))
+        chosen = Hyperparameters(
+            self.bandwidth_x, self.bandwidth_y, self.regularization, self.output_regularization
+        )
+        if any(value is None for value in chosen):
+            rng = rng_of("selection", self.random_state)
+            rows = tuning_rows(to_numpy(X), self.tuning_rows, rng)
+            folds = self._kfold(rows, self.folds, rng)
+            given = take_rows(X, rows), take_rows(Y, rows), self._reference, folds
+            chosen, self.cv_results_ = select(self, *given)
+        self.bandwidth_x_ = as_bandwidths(chosen.bandwidth_x, X.shape[1], "bandwidth_x")
+        self.bandwidth_y_ = as_bandwidths(chosen.bandwidth_y, Y.shape[1], "bandwidth_y")
+        self.regularization_ = float(chosen.regularization)
+        self.output_regularization_ = float(chosen.output_regularization)
         M = self._reference.size
-        self._shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
-        self._squared_inverse = squared_inverse_of(
-            self._reference, self.bandwidth_y_, self._shift
-        ).squared_inverse
-        kernel = make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
-        self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
+        shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
+        given = self._reference, self.bandwidth_y_
+        self._squared_inverse = operator.squared_inverse_of(*given, shift)
+        kernel = operator.make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
+        self._inputs = operator.InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
         self._solved_outputs = None
         if self.n_distinct_ >= _FEW * M and self.weights != "signed":
-            means = self._groups.means(self._reference_rows, M)
-            self._solved_outputs = self._inputs.solve(means)
+            self._solved_outputs = self._inputs.solve(self._groups.means(*given))
         self._centres, self._sigma = self.reference_, self.bandwidth_y_
         if self.weights == "signed":
-            self._learn_moments()
+            # What turns k(x, ·) into Σβ, Σβz and Σβz² without the weights β.
+            xp = array_namespace(self.reference_)
+            self._centre = xp.mean(self.reference_, axis=0)
+            z = self.reference_ - self._centre
+            F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
+            filtered = self._squared_inverse(F.T).T
+            products = self._groups.means(*given, filtered)
+            self._moment_coef = self._inputs.solve(products)
         elif self.weights == "projected":
-            self._nearest = NearestMixture(self._reference, self.bandwidth_y_)
+            self._nearest = operator.NearestMixture(*given)
 
-    def _check_parameters(self, d_x: int, d_y: int):
-        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y)):
-            if getattr(self, name) is not None:
-                as_bandwidths(getattr(self, name), dimension, name)
+    def _check_parameters(self, d_x: int):
         for name in ("regularization", "output_regularization"):
             value = getattr(self, name)
             if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be a positive number or None; got {value!r}")
         choices = {
-            "kernel_x": KERNELS,
-            "weights": WEIGHTS,
-            "scaling": SCALINGS,
-            "selection": tuple(CRITERIA),
+            "kernel_x": operator.KERNELS,
+            "weights": ("clipped", "signed", "projected"),
+            "scaling": ("corrected", "published"),
+            "selection": CRITERIA,
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}"
-                )
-        if self.tuning_rows is not None and self.tuning_rows < 2:
-            raise ValueError(
-                f"tuning_rows must be at least 2, or None for all; got {self.tuning_rows!r}"
-            )
-        if self.periods is not None:
-            if len(self.periods) != d_x:
-                raise ValueError(
-                    f"periods must have one entry per column of x, {d_x}, None where it has no "
-                    f"period; got {self.periods!r}"
-                )
-            for i, period in enumerate(self.periods):
-                as_bandwidths(1.0 if period is None else period, 1, f"periods[{i}]")
-
-    @property
-    def _given(self) -> Hyperparameters:
-        return Hyperparameters(
-            self.bandwidth_x, self.bandwidth_y, self.regularization, self.output_regularization
-        )
-
-    def _select(self, X, Y) -> Hyperparameters:
-        rng = rng_of("selection", self.random_state)
-        rows = tuning_rows(to_numpy(X), self.tuning_rows, rng)
-        folds = self._kfold(rows, self.folds, rng)
-        chosen, self.cv_results_ = select(
-            self, take_rows(X, rows), take_rows(Y, rows), self._reference, folds
-        )
-        return chosen
-
-    def _set(self, chosen: Hyperparameters):
-        self.bandwidth_x_ = as_bandwidths(chosen.bandwidth_x, self.n_features_in_, "bandwidth_x")
-        self.bandwidth_y_ = as_bandwidths(chosen.bandwidth_y, self.n_outputs_, "bandwidth_y")
-        self.regularization_ = float(chosen.regularization)
-        self.output_regularization_ = float(chosen.output_regularization)
-
-    def _learn_moments(self):
-        """Learn what turns k(x, ·) into Σβ, Σβz and Σβz² without the weights β."""
-        xp = array_namespace(self.reference_)
-        self._centre = xp.mean(self.reference_, axis=0)
-        z = self.reference_ - self._centre
-        F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
-        filtered = self._squared_inverse(F.T, self._shift).T
-        products = self._groups.output_products(self._reference, self.bandwidth_y_, filtered)
-        self._moment_coef = self._inputs.solve(products)
+            if (value := getattr(self, name)) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+        if self.periods is not None and len(self.periods) != d_x:
+            raise ValueError(f"periods must have one entry per column of x; got {self.periods!r}")
 
     def moments(self, X) -> tuple:
         """Return `mean` and `variance` for the cost of one, shape (n, d_y) each.
@@ -309,30 +226,22 @@ class CDO(SignedMixture):
         """
         X = self._check_features(X)
         if self.weights != "signed":
-            raise ValueError(
-                f"has_negative_normaliser is for weights='signed'; they are {self.weights!r}"
-            )
+            raise ValueError(f"this is for weights='signed'; they are {self.weights!r}")
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):
         """Return β up to a positive factor a row, shape (n, M)."""
-        xp = array_namespace(X)
-        count = max(1, _AT_ONCE // self._reference.size)
-        n = X.shape[0]
-        blocks = [slice(i, min(i + count, n)) for i in range(0, n, count)]
-        return xp.concat([self._block_of_weights(X[rows, :]) for rows in blocks])
-
-    def _reference_rows(self, Y):
-        return self._reference.rows(Y, self.bandwidth_y_)
-
-    def _block_of_weights(self, X):
-        similarities = self._inputs.similarities(X)
-        if self._solved_outputs is not None:
-            V = similarities @ self._solved_outputs
-        else:
-            S = self._inputs.solve(similarities.T).T
-            V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
-        return self._squared_inverse(V, self._shift)
+        count, parts = max(1, _AT_ONCE // self._reference.size), []
+        for start in range(0, X.shape[0], count):
+            rows = slice(start, min(start + count, X.shape[0]))
+            similarities = self._inputs.similarities(X[rows, :])
+            if self._solved_outputs is not None:
+                V = similarities @ self._solved_outputs
+            else:
+                S = self._inputs.solve(similarities.T).T
+                V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
+            parts.append(self._squared_inverse(V))
+        return array_namespace(X).concat(parts)
 
     def _signed_weights(self, X):
         negative = self.scaling == "published"

@@ -1,17 +1,28 @@
-"""Low-rank conditional mean embedding (jdl, appendix A)."""
+"""Low-rank conditional mean embedding (jdl, appendix A), with (53) and (54) in simplex form."""
 
+from contextlib import suppress
 from typing import ClassVar
 
-from kcde.arrays import array_namespace, solve_triangular
-from kcde.estimators._low_rank.base import LowRankConditional, check_positive
-from kcde.estimators._low_rank.cme_constraints import (
-    certify_infeasibility,
-    move_mean,
-    project_on_simplex,
+import numpy as np
+
+from kcde.arrays import (
+    array_namespace,
+    cholesky,
+    solve_triangular,
+    take_columns,
+    take_rows,
+    to_numpy,
 )
-from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._low_rank.functions import Projection, check_values
-from kcde.estimators._low_rank.gaussian import GaussianPairBases
+from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
+from kcde.estimators._low_rank.constraints import ConstrainedSolution, product_bounds
+
+_TOLERANCE = 1e-11
+# Rounds in which the violations may fail to become fewer, before entries move one at a time.
+_PATIENCE = 3
+# What rounding may leave where the kernel matrix at the pivots is ill-conditioned.
+_ROUNDING = 1e-7
+_EARLY = "the active-set method stopped early: status {}, residual {}; loosen the tolerance"
 
 
 class CME(GaussianPairBases, LowRankConditional):
@@ -33,8 +44,7 @@ class CME(GaussianPairBases, LowRankConditional):
         Relative trace error of the pivoted Cholesky factors.
     constrained
         False: no constraints. True: the average over the training rows of the weights on the
-        pivots, Q_Y F x̄, is a probability vector: (53) and (54). "tightened": (53) and all weights
-        at training rows not negative, (51), by one inequality like (33); as a rule infeasible.
+        pivots, Q_Y F x̄, is a probability vector: (53) and (54).
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
     pivots
@@ -105,7 +115,8 @@ class CME(GaussianPairBases, LowRankConditional):
     def certify_tightening(self) -> float | None:
         """Return a proof that positivity tightened as in (33) contradicts (53), or None.
 
-        n m_X² multiplications, for the extremes of Ψ_X on the training rows.
+        Of all weights Q_Y F ψ(x) at the training rows of x, (51). n m_X² multiplications, for the
+        extremes of Ψ_X on the training rows.
 
         Returns
         -------
@@ -113,14 +124,16 @@ class CME(GaussianPairBases, LowRankConditional):
             The certificate of `certify_infeasibility`; None where the tightening is feasible.
         """
         self._check_fitted()
-        return certify_infeasibility(*_tightening(self.basis_x_, self.basis_y_))
+        Q, basis = self.basis_y_.on_pivots, self.basis_x_
+        xp = array_namespace(Q)
+        marginal = xp.sum(Q, axis=0)[:, None] * basis.mean[None, :]
+        bounds = product_bounds(xp.min(Q, axis=0), xp.max(Q, axis=0), *basis.extrema)
+        return certify_infeasibility(marginal, *bounds)
 
     def _check_parameters(self):
         check_positive("regularization", self.regularization)
-        if self.constrained not in (False, True, "tightened"):
-            raise ValueError(
-                f"constrained must be False, True or 'tightened'; got {self.constrained!r}"
-            )
+        if self.constrained not in (False, True):
+            raise ValueError(f"constrained must be False or True; got {self.constrained!r}")
 
     def _solve(self, summary, near):
         basis_x, Q = summary.basis_x, summary.basis_y.on_pivots
@@ -128,44 +141,179 @@ class CME(GaussianPairBases, LowRankConditional):
         curvature = basis_x.second_moments + self.regularization
         F = summary.cross / curvature
         self._report("closed form", 0.0, 0)
-        if self.constrained == "tightened":
-            F = self._tighten(summary, curvature)
-        elif self.constrained:
-            F = self._constrain(F, summary, curvature, near)
+        if self.constrained:
+            # F x̄ moves so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48).
+            mean, basis = basis_x.mean, summary.basis_y
+            # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
+            K = basis.factor.kernel(basis.factor.points, basis.factor.points)
+            free = Q @ (F @ mean)
+            solved = project_on_simplex(K, free, near and near._on_simplex)
+            self._on_simplex = solved.coefficients
+            # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
+            change = solve_triangular(basis.factor.B.T, solved.coefficients - free, transpose=True)
+            self._report("optimal", solved.residual, solved.iterations)
+            # The nearest F, with weights D, whose product with x̄ is changed so.
+            w = mean / curvature
+            F = F + (basis.rotation.T @ change)[:, None] * w[None, :] / (mean @ w)
         self.objective_ = float(xp.sum(curvature * F * F - 2.0 * summary.cross * F))
         return F
 
-    def _constrain(self, F, summary, curvature, near):
-        """Move F x̄ so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48)."""
-        mean, basis = summary.basis_x.mean, summary.basis_y
-        # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
-        K = basis.factor.kernel(basis.factor.points, basis.factor.points)
-        free = basis.on_pivots @ (F @ mean)
-        solved = project_on_simplex(K, free, near and near._on_simplex)
-        self._on_simplex = solved.point
-        # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
-        change = solve_triangular(basis.factor.B.T, solved.point - free, transpose=True)
-        self._report("optimal", solved.residual, solved.iterations)
-        return move_mean(F, mean, curvature, basis.rotation.T @ change)
 
-    def _tighten(self, summary, curvature):
-        tightening = _tightening(summary.basis_x, summary.basis_y)
-        certificate = certify_infeasibility(*tightening)
-        if certificate is not None:
-            raise FloatingPointError(
-                "normalisation (53) and positivity tightened as in (33) contradict each other: "
-                f"status infeasible, certificate {certificate:.3g}; use constrained=True"
-            )
-        of_all = array_namespace(curvature).broadcast_to(curvature, summary.cross.shape)
-        solved = solve_two_multipliers(of_all, summary.cross, *tightening, total=1.0, offset=0.0)
-        self._report(solved.status, solved.residual, solved.iterations)
-        return solved.coefficients
+def project_on_simplex(K, target, near=None) -> ConstrainedSolution:
+    """Minimise (p - p⁰)ᵀ K (p - p⁰) over p ≥ 0 with Σ p = 1.
+
+    Block principal pivoting: all entries that violate p ≥ 0 or have a negative multiplier change
+    sides at once, which from a close start ends at the optimum after two to six systems. Where it
+    cycles, or a support on its way has a singular system, a primal active-set method goes on, which
+    takes up or drops one entry at a time and ends because the objective falls. k³/3 multiplications
+    a system for k positive entries.
+
+    Parameters
+    ----------
+    K
+        Shape (m, m), positive definite.
+    target
+        p⁰, shape (m,).
+    near
+        The solution for another target, shape (m,), whose support is a better start if the two are
+        close; None: the positive entries of the target.
+
+    Raises
+    ------
+    FloatingPointError
+        If the method does not end; names status and residual.
+    """
+    search = _ActiveSet(K, target)
+    limit = 10 * target.shape[0] + 50
+    support, p = search.start(target if near is None else near)
+    status = "iteration limit"
+    while search.systems <= limit:
+        entering, residual = search.entering(p, support)
+        if residual <= _TOLERANCE:
+            return ConstrainedSolution(p, "optimal", residual, search.systems)
+        before = support
+        support, p = search.descend(p, np.sort(np.union1d(support, entering)))
+        if np.array_equal(support, before):
+            # What enters falls out at once: its multiplier was rounding.
+            if residual <= _ROUNDING:
+                return ConstrainedSolution(p, "optimal", residual, search.systems)
+            status = "no progress"
+            break
+    raise FloatingPointError(_EARLY.format(status, f"{residual:.3g}"))
 
 
-def _tightening(basis_x, basis_y):
-    """Return e of (53), e·F = 1, and C̲ and C̄ of weights Q_Y F ψ(x) at the training rows of x."""
-    Q = basis_y.on_pivots
-    xp = array_namespace(Q)
-    marginal = xp.sum(Q, axis=0)[:, None] * basis_x.mean[None, :]
-    bounds = product_bounds(xp.min(Q, axis=0), xp.max(Q, axis=0), *basis_x.extrema)
-    return marginal, *bounds
+class _Singular(FloatingPointError):
+    """The kernel matrix on a support has no Cholesky factor."""
+
+
+class _ActiveSet:
+    """The quadratic program with its count of solved systems."""
+
+    def __init__(self, K, target):
+        self.K, self.pull = K, K @ target
+        self.xp = array_namespace(K)
+        self.scale = float(self.xp.max(self.xp.linalg.diagonal(K)))
+        self.size, self.systems = target.shape[0], 0
+
+    def start(self, near):
+        """Return a support with its solution p > 0: near where block principal pivoting ends."""
+        near = to_numpy(near)
+        support = np.flatnonzero(near > 0)
+        if not len(support):
+            support = np.array([int(np.argmax(near))])
+        support, p = self.pivot(support) or (support, self.solve(support))
+        while np.any(p <= 0):
+            support = support[p > 0]
+            p = self.solve(support)
+        return support, self.scatter(p, support)
+
+    def pivot(self, support) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the support with the fewest violations on the way, and the solution on it.
+
+        The way ends at the optimum, or where the violations have not become fewer for some rounds,
+        or at a support with a singular system, which may be larger than the start and the optimum.
+        None where the start is singular.
+        """
+        best, fewest, left = None, self.size + 1, _PATIENCE
+        with suppress(_Singular):
+            while fewest and left:
+                p = self.solve(support)
+                multipliers, scale = self.multipliers(self.scatter(p, support), support)
+                wrong = multipliers < -_TOLERANCE * scale
+                wrong[support] = p <= 0
+                violations, left = int(np.sum(wrong)), left - 1
+                if violations < fewest:
+                    best, fewest, left = (support, p), violations, _PATIENCE
+                support = np.setxor1d(support, np.flatnonzero(wrong))
+        return best
+
+    def descend(self, p, support):
+        """Return support and solution on it, stepping back to p ≥ 0 and dropping what blocks."""
+        here = to_numpy(p)[support]
+        while True:
+            there = self.solve(support)
+            if np.all(there > 0):
+                return support, self.scatter(there, support)
+            falling = there <= 0
+            ratios = np.full(len(support), np.inf)
+            ratios[falling] = here[falling] / (here[falling] - there[falling])
+            blocking = int(np.argmin(ratios))
+            here = here + ratios[blocking] * (there - here)
+            keep = np.arange(len(support)) != blocking
+            support, here = support[keep], np.maximum(here[keep], 0.0)
+
+    def multipliers(self, p, support) -> tuple[np.ndarray, float]:
+        """Return the multipliers of p ≥ 0, shape (m,), and what they are large or small against."""
+        gradient = to_numpy(self.K @ p - self.pull)
+        scale = max(self.scale, float(np.max(np.abs(gradient))))
+        return gradient - np.mean(gradient[support]), scale
+
+    def entering(self, p, support) -> tuple[np.ndarray, float]:
+        """Return the entry with the most negative multiplier, and the relative residual.
+
+        No entry where all of them are in the support.
+        """
+        multipliers, scale = self.multipliers(p, support)
+        uneven = float(np.max(np.abs(multipliers[support])))
+        outside = np.setdiff1d(np.arange(len(multipliers)), support)
+        worst = outside[np.argmin(multipliers[outside])][None] if len(outside) else outside
+        lowest = float(np.min(multipliers[outside], initial=0.0))
+        return worst, max(-lowest, uneven) / scale
+
+    def solve(self, support: np.ndarray):
+        """Return the minimiser with Σ p = 1 on a support, numpy (k,)."""
+        self.systems += 1
+        rows = take_rows(self.K, support)
+        lower = cholesky(take_columns(rows, support), overwrite=True)
+        if lower is None:
+            raise _Singular(_EARLY.format("singular", "unknown"))
+        pull = take_rows(self.pull, support)
+        sides = self.xp.stack([pull, self.xp.ones_like(pull)], axis=1)
+        solved = solve_triangular(lower, solve_triangular(lower, sides), transpose=True)
+        free, ones = to_numpy(solved).T
+        return free + (1.0 - free.sum()) / ones.sum() * ones
+
+    def scatter(self, values, support):
+        p = np.zeros(self.size)
+        p[support] = values
+        return self.xp.asarray(p)
+
+
+def certify_infeasibility(marginal, lower, upper) -> float | None:
+    """Return a proof that a tightening like (33) contradicts normalisation (53), or None.
+
+    For CME it is g(F) = Σ (C̲ F⁺ - C̄ F⁻) ≥ 0 together with e·F = 1. Both are positively
+    homogeneous but for the 1, so there is no such F if and only if some κ ≥ 0 has e·F + κ g(F) ≤ 0
+    for every F, which is -κC̄ ≤ e ≤ -κC̲ entry by entry: an interval for κ. O(m_X m_Y).
+
+    e, C̲ and C̄ are of shape (m_Y, m_X); κ is the certificate.
+    """
+    e, a, b = (np.asarray(to_numpy(x)).ravel() for x in (marginal, lower, upper))
+    # e + κa ≤ 0 and -e - κb ≤ 0, each of the form offset + κ slope ≤ 0.
+    offset, slope = np.concatenate([e, -e]), np.concatenate([a, -b])
+    if np.any((slope == 0) & (offset > 0)):
+        return None
+    falling, rising = slope < 0, slope > 0
+    least = max(0.0, np.max(offset[falling] / -slope[falling], initial=0.0))
+    most = np.min(-offset[rising] / slope[rising], initial=np.inf)
+    return float(least) if least <= most else None

@@ -22,43 +22,8 @@ class ConditionalMAF(ConditionalFlow):
     A step costs O(n blocks (H d + H²)) for H units and d = d_x + d_y: 25 s of one core for 100
     steps of 32,000 rows. A draw takes d_y evaluations of the networks where a density takes one.
 
-    Parameters
-    ----------
-    hidden_units
-        H.
-    blocks
-        Number of layers, see above.
-    steps
-        Steps of Adam, each on all rows; or the steps of several stages, each of which restarts
-        Adam.
-    learning_rate
-        None: 0.005 √n/28, as the authors' on the donut; or one for every stage. Without batch
-        normalisation the rule is too large for many rows.
-    batch_normalisation
-        Whether to use batch normalisation.
-    candidates
-        None: the flow is as the arguments above say. Else triples of hidden units, blocks and a
-        learning rate, to choose from in their place by the likelihood of a random fifth of the
-        rows: each is trained on the others until 30 steps have not raised it, or for `steps`; the
-        best is then trained on all rows for as many steps as were best. Costs up to twice the
-        training of all candidates.
-    moment_samples
-        Draws a row for `mean` and `variance`.
-    random_state
-        Seeds the initial weights and these draws.
-
-    Attributes
-    ----------
-    flow_
-        The trained flow, in float64.
-    history_
-        Mean negative log density of a training row before each step, nats, shape (steps,).
-    learning_rate_
-        Learning rate used, one per stage if there are several.
-    hidden_units_, blocks_, steps_
-        Of the candidate chosen, and its number of steps; not without `candidates`.
-    cv_results_
-        For each of `candidates` the largest held-out mean log density, `score`, and its `steps`.
+    Parameters and attributes are those of `ConditionalRealNVP`, but that the learning rate is
+    0.005 √n/28 where it is None.
 
     Examples
     --------

@@ -80,6 +80,4 @@ class ConditionalRealNVP(ConditionalFlow):
 
     kind: ClassVar[str] = "coupling"
     rate: ClassVar[float] = 0.002
-
-    def _layers(self, blocks: int) -> int:
-        return blocks + 1
+    more_layers: ClassVar[int] = 1

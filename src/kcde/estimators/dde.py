@@ -8,15 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
+from kcde.estimators._dde.functions import FEATURES, KERNEL_REACH, POINTS, KernelSum, UniformBase
 from kcde.estimators._dde.optimum import Likelihood
-from kcde.estimators._dde.potential import FEATURES, FUNCTIONAL, KernelSum
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
-from kcde.normalisers import Normaliser, logsumexp
+from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
+from kcde.panels import filled, neighbourhoods
 from kcde.seeding import require_generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
+_FEWEST_ROWS = 5  # for holding rows out
 _COUNTS = (
     "features",
     "hidden_units",
@@ -63,12 +65,9 @@ class DDE(BatchFitted, ExponentialFamily):
         the authors evaluate with 1 for every w.
     basis
         "points": f = Σ_i α_i k(·, (x_i, y_i)) over the training rows, as in the authors' code.
-        "features": random features (Algorithm 3). "functional": stochastic functional gradients
-        (Algorithm 2), which restart for every update of g.
+        "features": random features (Algorithm 3).
     features
-        Number of random features; for "functional" the number of steps K.
-    dual
-        ν: "mlp", a network as in the authors' code; "kernel", on the basis of f.
+        Number of random features.
     hidden_units, latent, sampler_layers, dual_layers
         Sizes of the networks; `latent` is the dimension of ξ.
     iterations
@@ -92,8 +91,7 @@ class DDE(BatchFitted, ExponentialFamily):
     Attributes
     ----------
     coef_
-        α, shape (n,), or (n - held out,) with `refit=False`; or weights of the features (r,), or
-        of the 3 K points of "functional".
+        α, shape (n,), or (n - held out,) with `refit=False`; or weights of the features (r,).
     bandwidth_x_, bandwidth_y_, regularization_
         Values used.
     iterations_
@@ -121,7 +119,7 @@ class DDE(BatchFitted, ExponentialFamily):
     (2, 5, 1)
     """
 
-    _trainer: ClassVar[str] = "kcde.estimators._dde.fit"
+    _trainer: ClassVar[str] = "kcde.estimators._dde.model"
 
     selection_rule: ClassVar[str] = (
         "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
@@ -143,7 +141,6 @@ class DDE(BatchFitted, ExponentialFamily):
         density_weight=None,
         basis="points",
         features=1000,
-        dual="mlp",
         hidden_units=64,
         latent=64,
         sampler_layers=3,
@@ -167,7 +164,6 @@ class DDE(BatchFitted, ExponentialFamily):
         self.density_weight = density_weight
         self.basis = basis
         self.features = features
-        self.dual = dual
         self.hidden_units = hidden_units
         self.latent = latent
         self.sampler_layers = sampler_layers
@@ -196,27 +192,22 @@ class DDE(BatchFitted, ExponentialFamily):
 
     def _fit(self, X, Y):
         """Check the parameters and resolve all that is not trained; `fit_many` trains."""
-        from kcde.estimators._dde import model as models
+        from kcde.estimators._dde.model import resolve_parameters
 
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
         self._held = 0
         if self.validation:
-            if len(Y) < models.FEWEST_ROWS:
-                raise ValueError(
-                    f"holding rows out needs at least {models.FEWEST_ROWS} rows; got {len(Y)}; "
-                    "give validation=0"
-                )
+            if len(Y) < _FEWEST_ROWS:
+                raise ValueError(f"fewer than {_FEWEST_ROWS} rows: give validation=0")
             self._held = max(1, round(self.validation * len(Y)))
         self.X_, self.Y_ = X, Y
-        self.model_ = models.resolve_parameters(self, X, Y)
+        self.model_ = resolve_parameters(self, X, Y)
         self.bandwidth_x_ = self.model_.bandwidth_x
         self.bandwidth_y_ = self.model_.bandwidth_y
         self.regularization_ = self.model_.penalty
 
     def _check_parameters(self):
-        from kcde.estimators._dde.model import CHOICES
-
         for name in _COUNTS:
             value = getattr(self, name)
             if not (isinstance(value, Integral) and value >= 1):
@@ -230,11 +221,9 @@ class DDE(BatchFitted, ExponentialFamily):
             raise ValueError(f"regularization must not be negative; got {self.regularization!r}")
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation must lie in [0, 1); got {self.validation!r}")
-        for name, allowed in CHOICES.items():
+        for name, allowed in {"base": ("gaussian", "uniform"), "basis": (POINTS, FEATURES)}.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}")
-        if self.basis == FUNCTIONAL and (self.dual != "kernel" or self.validation):
-            raise ValueError("basis 'functional' needs dual='kernel' and validation=0")
 
     def _batch_key(self) -> tuple:
         """Return the values that estimators of one batch must share."""
@@ -248,13 +237,26 @@ class DDE(BatchFitted, ExponentialFamily):
         """Train estimators of one shape; return the error of each, or None."""
         from kcde.estimators._dde.model import check_memory
 
+        first, count = estimators[0], len(estimators)
         try:
-            check_memory(estimators[0], estimators[0].Y_.shape, len(estimators))
+            check_memory(first, first.Y_.shape, count)
         except ValueError as error:
             for estimator in estimators:
                 estimator._reset()
-            return [error] * len(estimators)
-        return _fit_batch(estimators)
+            return [error] * count
+        errors: list = [None] * count
+        targets, searched = [first.iterations] * count, [None] * count
+        if first._held:
+            snapshots = () if first.refit else first.snapshots
+            searched = _trained(estimators, targets, snapshots, errors, hold=True)
+            targets = [max(1, outcome.iteration) for outcome in searched]
+        final = searched
+        if first.refit or not first._held:
+            final = _trained(estimators, targets, first.snapshots, errors, hold=False)
+        for estimator, outcome, before in zip(estimators, final, searched, strict=True):
+            estimator.validation_history_ = None if before is None else _history(before)
+            estimator._take(outcome)
+        return errors
 
     def _take(self, trained):
         model, state = self.model_, trained.state
@@ -306,9 +308,7 @@ class DDE(BatchFitted, ExponentialFamily):
             given = {} if n_samples is None else {"n_samples": n_samples}
             return super().log_normaliser(X, method=method, rng=rng, **given)
         rng = rng_of("importance", self.random_state) if rng is None else rng
-        return self._normaliser_by_sampler(X, n_samples or _SAMPLER_DRAWS, rng)
-
-    def _normaliser_by_sampler(self, X, n_samples: int, rng) -> Normaliser:
+        n_samples = n_samples or _SAMPLER_DRAWS
         drawn = self.sample(X, n_samples, rng)
         log_w = np.empty(drawn.shape[:2])
         for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
@@ -381,78 +381,61 @@ class DDE(BatchFitted, ExponentialFamily):
         return self.model_.base.log_density(to_numpy(Y))
 
     def _proposal(self):
-        return self.model_.proposal
+        base = self.model_.base
+        if isinstance(base, UniformBase):
+            return base
+        return GaussianProposal(base.mean, np.maximum(2.0 * self.model_.Y.std(axis=0), base.std))
 
     def _kernel_support(self):
         return self.model_.kernel_support
 
     def _kernel_pieces(self):
-        return self.model_.kernel_pieces
+        model = self.model_
+        if isinstance(model.base, UniformBase) or model.features is not None:
+            return None
+        *_, width = model.kernel_support
+        return neighbourhoods(model.Y, KERNEL_REACH * float(model.bandwidth_y[0]), width)
 
     def _pieces(self):
-        return self.model_.pieces
+        if (pieces := self._kernel_pieces()) is None:
+            return None
+        return filled(pieces, *self.model_.base_ends(), float(self.model_.base.std[0]))
 
     def _base_mass_outside(self, lower, upper):
         return self.model_.base.mass_outside(lower, upper)
 
     def _support(self):
-        return self.model_.support
+        lower, upper, width = self.model_.kernel_support
+        if isinstance(self.model_.base, UniformBase):
+            return lower, upper, width
+        ends = self.model_.base_ends()
+        return min(lower, ends[0]), max(upper, ends[1]), width
 
 
 def _history(trained) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
-    return {
-        "iteration": iteration.astype(int),
-        "objective": objective,
-        "mmd2_biased": mmd2,
-        "held_out": held_out,
-    }
+    found = {"iteration": iteration.astype(int), "objective": objective}
+    return found | {"mmd2_biased": mmd2, "held_out": held_out}
 
 
-def _fit_batch(estimators: Sequence[DDE]) -> list[FloatingPointError | None]:
-    """Train estimators of one shape; return the error of each, or None."""
-    first = estimators[0]
-    targets = [first.iterations] * len(estimators)
-    seeds = [seed_of("dde", estimator.random_state) % 2**32 for estimator in estimators]
-    errors: list = [None] * len(estimators)
-    searched = [None] * len(estimators)
-    if first._held:
-        tasks = [_task(*each, hold=True) for each in zip(estimators, seeds, targets, strict=True)]
-        searched = _trained(tasks, first, () if first.refit else first.snapshots, errors)
-        targets = [max(1, outcome.iteration) for outcome in searched]
-    if first._held and not first.refit:
-        final = searched
-    else:
-        tasks = [_task(*each, hold=False) for each in zip(estimators, seeds, targets, strict=True)]
-        final = _trained(tasks, first, first.snapshots, errors)
-    for estimator, outcome, before in zip(estimators, final, searched, strict=True):
-        estimator.validation_history_ = None if before is None else _history(before)
-        estimator._take(outcome)
-    return errors
+def _trained(
+    estimators: Sequence[DDE], targets: list, snapshots, errors: list, *, hold: bool
+) -> list:
+    """Train estimators of one shape, with rows held out or on all, and note those that diverge."""
+    from kcde.estimators._dde.training import Task, train
 
-
-def _task(estimator: DDE, seed: int, target: int, *, hold: bool):
-    from kcde.estimators._dde.fit import Task
-
-    order = np.arange(len(estimator.Y_))
-    if hold:
-        order = rng_of("validation", estimator.random_state).permutation(order)
-    held, rows = order[: estimator._held * hold], order[estimator._held * hold :]
-    rng = rng_of("dde", estimator.random_state)
-    X, Y = estimator.X_, estimator.Y_
-    model = estimator.model_.on(X[rows], Y[rows])
-    problem, state = model.problem(), model.initial_state(rng)
-    held_out = model.held_out(X[held], Y[held], estimator._density_weight) if hold else None
-    estimator.model_ = model
-    return Task(problem, state, seed, target, held_out)
-
-
-def _trained(tasks: list, first: DDE, snapshots, errors: list) -> list:
-    """Train tasks and note those that diverge."""
-    from kcde.estimators._dde.fit import train
-
-    recipe = first.model_.recipe
-    outcomes = train(tasks, recipe, first.patience, tuple(snapshots))
+    tasks, first = [], estimators[0]
+    for estimator, target in zip(estimators, targets, strict=True):
+        X, Y, state = estimator.X_, estimator.Y_, estimator.random_state
+        order = np.arange(len(Y))
+        if hold:
+            order = rng_of("validation", state).permutation(order)
+        held, rows = order[: estimator._held * hold], order[estimator._held * hold :]
+        model = estimator.model_ = estimator.model_.on(X[rows], Y[rows])
+        held_out = model.held_out(X[held], Y[held], estimator._density_weight) if hold else None
+        start = model.problem(), model.initial_state(rng_of("dde", state))
+        tasks.append(Task(*start, seed_of("dde", state) % 2**32, target, held_out))
+    outcomes = train(tasks, first.model_.recipe, first.patience, tuple(snapshots))
     for i, outcome in enumerate(outcomes):
         if outcome.diverged is not None and errors[i] is None:
             errors[i] = FloatingPointError(

@@ -6,17 +6,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_columns, to_numpy
-from kcde.estimators._gp.posterior import KERNELS, Posterior, group
+from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
 from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.threads import limit_threads
-from kcde.estimators.base import Tags
-from kcde.kernels import as_bandwidths
+from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
+from kcde.linalg import factor_positive_definite
+from kcde.memory import require_memory
 from kcde.seeding import rng_of
 from kcde.selection import tuning_rows
 
 TUNING_ROWS = 2000
+
+KERNELS = {"gaussian": GaussianKernel, "matern": MaternKernel}
+
+_ROWS = 256
+"""Points predicted at once: enough for a triangular solve to be limited by arithmetic."""
 
 
 class GaussianProcess(Pushforward):
@@ -82,8 +87,6 @@ class GaussianProcess(Pushforward):
         "2000 training rows"
     )
 
-    tags: ClassVar[Tags] = Tags()
-
     def __init__(
         self,
         bandwidth_x=None,
@@ -107,21 +110,20 @@ class GaussianProcess(Pushforward):
         xp = array_namespace(Y)
         if self.kernel not in KERNELS:
             raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {self.kernel!r}")
-        given = self._given()
-        grouped = group(X, Y)
-        self.n_distinct_ = grouped.inputs.shape[0]
-        self.offset_ = xp.mean(Y, axis=0) if self.centre else xp.zeros(Y.shape[1], dtype=Y.dtype)
-        chosen = self._choose(given, X, Y)
-        self.bandwidth_x_ = np.stack([column.bandwidth for column in chosen])
-        self.signal_std_ = np.array([column.signal_std for column in chosen])
-        self.noise_std_ = np.array([column.noise_std for column in chosen])
-        self._condition(grouped, grouped.means - self.offset_)
-
-    def _given(self) -> list[Hyperparameters]:
-        """Return the given hyper-parameters of each column."""
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
         if not (isinstance(rows, Integral) and rows >= 2):
             raise ValueError(f"tuning_rows must be a whole number above 1; got {rows!r}")
+        inputs, counts, means = _grouped(X, Y)
+        self.n_distinct_ = inputs.shape[0]
+        self.offset_ = xp.mean(Y, axis=0) if self.centre else xp.zeros(Y.shape[1], dtype=Y.dtype)
+        chosen = self._choose(X, Y, rows)
+        self.bandwidth_x_ = np.stack([column.bandwidth for column in chosen])
+        self.signal_std_ = np.array([column.signal_std for column in chosen])
+        self.noise_std_ = np.array([column.noise_std for column in chosen])
+        self._condition(inputs, counts, means - self.offset_)
+
+    def _choose(self, X, Y, rows: int) -> list[Hyperparameters]:
+        """Complete what is given for each column by marginal likelihood on at most so many rows."""
         d_y, bandwidth = self.n_outputs_, self.bandwidth_x
         if bandwidth is not None:
             bandwidth = as_bandwidths(bandwidth, self.n_features_in_, "bandwidth_x")
@@ -129,15 +131,11 @@ class GaussianProcess(Pushforward):
             [None] * d_y if value is None else as_bandwidths(value, d_y, name).tolist()
             for name, value in (("signal_std", self.signal_std), ("noise_std", self.noise_std))
         ]
-        return [Hyperparameters(bandwidth, *pair) for pair in zip(*stds, strict=True)]
-
-    def _choose(self, given: list[Hyperparameters], X, Y) -> list[Hyperparameters]:
-        """Complete what is given by marginal likelihood on at most `tuning_rows` rows."""
+        given = [Hyperparameters(bandwidth, *pair) for pair in zip(*stds, strict=True)]
         self.tuning_messages_ = [[] for _ in given]
         if all(value is not None for column in given for value in column):
             return given
         X, Y = to_numpy(X), to_numpy(Y - self.offset_)
-        rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
         drawn = tuning_rows(X, rows, rng_of("tuning rows", self.random_state))
         found = [
             maximise_marginal_likelihood(X[drawn], y, column, self.kernel)
@@ -146,7 +144,7 @@ class GaussianProcess(Pushforward):
         self.tuning_messages_ = [messages for _, messages in found]
         return [column for column, _ in found]
 
-    def _condition(self, grouped, targets):
+    def _condition(self, inputs, counts, targets):
         """Solve once for all columns of y that share their hyper-parameters."""
         keys = np.column_stack([self.bandwidth_x_, self.signal_std_, self.noise_std_])
         _, member = np.unique(keys, axis=0, return_inverse=True)
@@ -154,14 +152,9 @@ class GaussianProcess(Pushforward):
         for shared in range(member.max() + 1):
             columns = np.flatnonzero(member == shared)
             first = columns[0]
-            posterior = Posterior(
-                grouped,
-                take_columns(targets, columns),
-                self.bandwidth_x_[first],
-                float(self.signal_std_[first]),
-                float(self.noise_std_[first]),
-                self.kernel,
-            )
+            kernel = KERNELS[self.kernel](self.bandwidth_x_[first])
+            stds = float(self.signal_std_[first]), float(self.noise_std_[first])
+            posterior = Posterior(kernel, *stds, inputs, counts, take_columns(targets, columns))
             self._posteriors.append(posterior)
             self.jitter_[columns] = posterior.jitter
         self._member = member
@@ -210,6 +203,67 @@ class GaussianProcess(Pushforward):
     def _push(self, X, Z):
         xp = array_namespace(X)
         return self.mean(X)[:, None, :] + xp.sqrt(self.variance(X))[:, None, :] * Z
+
+
+def _grouped(X, Y) -> list:
+    """Return the distinct x (m, d_x), how many rows each has (m,), and their mean y (m, d_y).
+
+    O(n log n), on the host.
+    """
+    xp = array_namespace(Y)
+    points, values = to_numpy(X), to_numpy(Y)
+    if points.shape[1]:
+        inputs, member = np.unique(points, axis=0, return_inverse=True)
+    else:
+        inputs, member = points[:1], np.zeros(len(points), dtype=int)
+    counts = np.bincount(member).astype(np.float64)
+    sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
+    return [xp.asarray(part) for part in (inputs, counts, sums / counts[:, None])]
+
+
+class Posterior:
+    """Posterior of functions with one prior s² k and noise τ², given group means.
+
+    A mean of n_i rows at one x has noise τ²/n_i and contains all information of the rows on the
+    function, so that m distinct inputs cost m³/3 however many rows there are. One m x m matrix is
+    formed, and factorised where it stands.
+
+    The inputs are distinct x, shape (m, d_x), counts how many rows each has, and targets the group
+    means without the offset, shape (m, c) for c functions. `jitter` was added to the prior variance
+    for the factorisation, in the units of y².
+    """
+
+    def __init__(self, kernel, signal_std: float, noise_std: float, inputs, counts, targets):
+        self._kernel, self._inputs = kernel, inputs
+        self._signal, self._noise = signal_std**2, noise_std**2
+        size = self._inputs.shape[0]
+        require_memory(self._inputs, "a Gaussian process with distinct x", size, lambda m: m * m)
+        matrix = self._kernel(self._inputs, self._inputs)
+        matrix = add_to_diagonal(matrix, (self._noise / self._signal) / counts)
+        factor = factor_positive_definite(matrix, overwrite=True)
+        self._lower, self._coef = factor.lower, factor.solve(targets)
+        self.jitter = self._signal * factor.jitter
+
+    def mean(self, X):
+        """Return E[f(x)], shape (n, c), for X (n, d_x); O(n m (d_x + c)) time."""
+        return self._over_blocks(X, lambda cross: cross.T @ self._coef)
+
+    def variance(self, X):
+        """Return Var[y|x] with the noise, shape (n,), for X (n, d_x); O(n m²) time."""
+        return self._over_blocks(X, self._variance)
+
+    def _variance(self, cross):
+        xp = array_namespace(cross)
+        half = solve_triangular(self._lower, cross)
+        # Rounding must not make the variance smaller than the noise.
+        left = xp.maximum(1.0 - xp.sum(half * half, axis=0), 0.0)
+        return self._signal * left + self._noise
+
+    def _over_blocks(self, X, function):
+        xp = array_namespace(X)
+        n = X.shape[0]
+        blocks = [slice(at, min(at + _ROWS, n)) for at in range(0, max(1, n), _ROWS)]
+        return xp.concat([function(self._kernel(self._inputs, X[rows, :])) for rows in blocks])
 
 
 def _log_normal(Y, mean, variance):

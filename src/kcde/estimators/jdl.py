@@ -2,14 +2,129 @@
 
 from typing import ClassVar
 
-from kcde.estimators._low_rank.base import check_positive
-from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
-from kcde.estimators._low_rank.gaussian import GaussianPairBases
-from kcde.estimators._low_rank.joint import JointDistribution
-from kcde.estimators._low_rank.sub_grid import solve_on_sub_grid
+from kcde.arrays import array_namespace
+from kcde.estimators._low_rank import constraints
+from kcde.estimators._low_rank.base import LowRankConditional, Summary, check_positive
+from kcde.estimators._low_rank.basis import GaussianPairBases, centred_mean_of
+from kcde.memory import require_memory
 
 SUB_GRID, CLIPPED = "sub-grid", "clipped"
-_CONSTRAINTS = (False, True, "pointwise", SUB_GRID, CLIPPED)
+
+
+class JointDistribution(LowRankConditional):
+    """Q = (1/n²) Σ_ij (1 + h(x_i, y_j)) δ_xi ⊗ δ_yj with h = Ψ_Y H Ψ_Xᵀ: (1), (26).
+
+    A subclass gives the bases, and in `_constrained` the minimiser of Σ curvature H² - 2 linear H
+    under its constraints.
+    """
+
+    _clips = False
+    """Whether expectations are under max(1 + h, 0) in place of 1 + h."""
+
+    @property
+    def support_(self):
+        """The training rows of Y, shape (n, d_y)."""
+        return self._check_fitted().basis_y_.points
+
+    def _solve(self, summary: Summary, near):
+        """Minimise (22); without constraints H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(Λ_YΛ_Xᵀ/n² + λ)."""
+        basis_x, basis_y = summary.basis_x, summary.basis_y
+        marginal = basis_y.mean[:, None] * basis_x.mean[None, :]
+        linear = summary.cross - marginal
+        second = basis_y.second_moments[:, None] * basis_x.second_moments[None, :]
+        curvature = second + self.regularization
+        if self.constrained and not self._clips:
+            solved = self._constrained(summary, curvature, linear, marginal)
+        else:
+            solved = constraints.ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
+        H = solved.coefficients
+        xp = array_namespace(H)
+        self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
+        self._report(solved.status, solved.residual, solved.iterations)
+        return H
+
+    def project(self, f):
+        """Return averages over the training rows of f and of (f - f̄) × Ψ_Y; n m_Y (d + q) time.
+
+        Without a stored factor n m_Y² more, to recompute Ψ_Y.
+        """
+        return centred_mean_of(f, self._check_fitted().basis_y_)
+
+    def expectation(self, projection, features):
+        """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
+
+        As f̄ + (f - f̄)ᵀΨ_Y H ψ(x)/n over the same denominator, in which nothing cancels where f is
+        constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
+        x, which may come out as zero or negative outside the training rows of an unconstrained fit.
+        """
+        self._check_fitted()
+        if not self._clips:
+            return super().expectation(projection, features)
+        # Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), as f̄ plus the same of f - f̄;
+        # n_train (m_Y + q) multiplications for each x.
+        xp, forward = array_namespace(features), features @ self.coef_.T
+        width = projection.mean.shape[0]
+        total = xp.zeros((forward.shape[0], width), dtype=forward.dtype)
+        mass = xp.zeros((forward.shape[0], 1), dtype=forward.dtype)
+        basis = self.basis_y_
+        rotated = forward @ basis.rotation.T
+        for rows in basis.blocks(forward.shape[0]):
+            weights = xp.clip(1.0 + rotated @ basis.coordinates(rows).T, min=0.0)
+            total += weights @ (projection.function(basis.points[rows, :]) - projection.mean)
+            mass += xp.sum(weights, axis=1)[:, None]
+        if not bool(xp.all(mass > 0.0)):
+            raise FloatingPointError("no 1 + h is positive at some x; raise the regularization")
+        return projection.mean + total / mass
+
+    @staticmethod
+    def _expectations_of(models, projection, features):
+        """Return `expectation` of each of several models of one kind with the same bases, a list.
+
+        One product with all coefficients reads the features once, but for those that clip.
+        """
+        if any(model._clips for model in models):
+            return [model.expectation(projection, features) for model in models]
+        return LowRankConditional._expectations_of(models, projection, features)
+
+    def _directions(self, projection):
+        of_one = self.basis_y_.mean[:, None]
+        xp = array_namespace(of_one)
+        return self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1)
+
+    def _expected(self, projection, products):
+        return projection.mean[:, None] + products[:-1, :] / (1.0 + products[-1:, :])
+
+    def density_ratio(self, X, Y):
+        """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
+        X, Y = self._check_pair(X, Y)
+        features = self.features(X)
+        xp = array_namespace(features)
+        found = 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
+        return xp.clip(found, min=0.0) if self._clips else found
+
+    def weights(self, X):
+        """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
+        count = self._check_fitted().basis_y_.points.shape[0]
+        X = self._check_features(X)
+        require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
+        return super().weights(X)
+
+    @staticmethod
+    def _weights_of(models, features):
+        """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for each model."""
+        xp, basis = array_namespace(features), models[0].basis_y_
+        forward = xp.concat([features @ model.coef_.T for model in models])
+        count, n = basis.points.shape[0], forward.shape[0]
+        h = [(forward @ basis.rotation.T) @ basis.coordinates(rows).T for rows in basis.blocks(n)]
+        weights = xp.concat(h, axis=1) if len(h) > 1 else h[0]
+        weights += 1.0
+        if models[0]._clips:
+            weights = xp.clip(weights, min=0.0)
+            weights /= xp.sum(weights, axis=1)[:, None]
+        else:
+            weights /= count * (1.0 + forward @ basis.mean)[:, None]
+        each = features.shape[0]
+        return [weights[i * each : (i + 1) * each, :] for i in range(len(models))]
 
 
 class JDL(GaussianPairBases, JointDistribution):
@@ -33,11 +148,9 @@ class JDL(GaussianPairBases, JointDistribution):
         Relative trace error of the pivoted Cholesky factors.
     constrained
         False: no constraints. True: normalisation (23) and the single inequality (33), which
-        makes 1 + h ≥ 0 on the grid of training points. "pointwise": (23) and (29) with bounds of
-        the basis functions at every point, which makes 1 + h ≥ 0 everywhere (Lemma 4.2).
-        "sub-grid": (23) and 1 + h ≥ 0 at 30 training values of x and of y, evenly spaced in the
-        order of the first coordinate. "clipped": no constraints, but expectations are under
-        max(1 + h, 0), renormalised.
+        makes 1 + h ≥ 0 on the grid of training points. "sub-grid": (23) and 1 + h ≥ 0 at 30
+        training values of x and of y, evenly spaced in the order of the first coordinate.
+        "clipped": no constraints, but expectations are under max(1 + h, 0), renormalised.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
     pivots
@@ -84,11 +197,9 @@ class JDL(GaussianPairBases, JointDistribution):
 
     def _check_parameters(self):
         check_positive("regularization", self.regularization)
-        if self.constrained not in _CONSTRAINTS:
-            listed = ", ".join(map(repr, _CONSTRAINTS[:-1]))
-            raise ValueError(
-                f"constrained must be {listed} or {_CONSTRAINTS[-1]!r}; got {self.constrained!r}"
-            )
+        allowed = False, True, SUB_GRID, CLIPPED
+        if self.constrained not in allowed:
+            raise ValueError(f"constrained must be one of {allowed}; got {self.constrained!r}")
 
     @property
     def _clips(self) -> bool:
@@ -97,8 +208,6 @@ class JDL(GaussianPairBases, JointDistribution):
     def _constrained(self, summary, curvature, linear, marginal):
         x, y = summary.basis_x, summary.basis_y
         if self.constrained == SUB_GRID:
-            return solve_on_sub_grid(curvature, linear, marginal, x, y)
-        everywhere = self.constrained == "pointwise"
-        of_y, of_x = (y.bounds(), x.bounds()) if everywhere else (y.extrema, x.extrema)
-        lower, upper = product_bounds(*of_y, *of_x)
-        return solve_two_multipliers(curvature, linear, marginal, lower, upper)
+            return constraints.solve_on_sub_grid(curvature, linear, marginal, x, y)
+        bounds = constraints.product_bounds(*y.extrema, *x.extrema)
+        return constraints.solve_two_multipliers(curvature, linear, marginal, *bounds)

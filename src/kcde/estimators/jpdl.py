@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from kcde.estimators._low_rank.base import check_positive
 from kcde.estimators._low_rank.basis import PolynomialBasis
-from kcde.estimators._low_rank.joint import JointDistribution
-from kcde.estimators._low_rank.sos_samples import solve_by_samples
+from kcde.estimators._low_rank.sums_of_squares import solve_by_samples, solve_with_clarabel
+from kcde.estimators.jdl import JointDistribution
 
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
@@ -88,9 +88,7 @@ class JPDL(JointDistribution):
         if self.constrained not in (False, True):
             raise ValueError(f"constrained must be False or True; got {self.constrained!r}")
         if self.constrained and self.degree % 2:
-            raise ValueError(
-                f"sums of squares have an even degree; got degree {self.degree} with constrained"
-            )
+            raise ValueError(f"sums of squares have an even degree; got {self.degree}")
         if self.solver not in SOLVERS:
             raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}")
 
@@ -98,7 +96,4 @@ class JPDL(JointDistribution):
         problem = linear, 1.0 + self.regularization, summary.basis_x, summary.basis_y
         if self.solver == "samples":
             return solve_by_samples(*problem)
-        # Only these two programs need the package.
-        from kcde.estimators._low_rank.sos_clarabel import solve_with_clarabel
-
         return solve_with_clarabel(*problem, reduced=self.solver == "clarabel")

@@ -154,19 +154,11 @@ class NADE(BatchFitted, ConditionalDensity):
             if not (_is_count(value) or (optional and value is None)):
                 raise ValueError(f"{name} must be a positive whole number; got {value!r}")
         if not (self._epochs and all(map(_is_count, self._epochs))):
-            raise ValueError(
-                f"epochs must be a positive whole number, or a list of such; got {self.epochs!r}"
-            )
+            raise ValueError(f"epochs must be positive whole numbers; got {self.epochs!r}")
         if len(self._epochs) > 1 and None in sizes:
-            raise ValueError(
-                f"several epochs to choose from ({self.epochs!r}) need hidden_units and "
-                "components: their cross-validation has one maximum"
-            )
+            raise ValueError("several epochs to choose from need hidden_units and components")
         if not self.early_stopping and (len(self._epochs) > 1 or None in sizes):
-            raise ValueError(
-                "without early_stopping nothing is chosen: give hidden_units, components and one "
-                "number of epochs"
-            )
+            raise ValueError("without early_stopping give hidden_units, components, one epochs")
         if not 0 < self.learning_rate < np.inf:
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
         from kcde.estimators._nade.selection import Problem
@@ -194,14 +186,12 @@ class NADE(BatchFitted, ConditionalDensity):
     def _train(estimators: Sequence["NADE"]) -> list[Exception | None]:
         """Train estimators of one shape; return the error of each, or None."""
         errors: list = [None] * len(estimators)
-        for i, (estimator, fitted) in enumerate(
-            zip(estimators, _fit_batch(estimators), strict=True)
-        ):
+        for i, fitted in enumerate(_fit_batch(estimators)):
             if isinstance(fitted, Exception):
                 errors[i] = fitted
-                estimator._reset()
+                estimators[i]._reset()
             else:
-                estimator._take(fitted)
+                estimators[i]._take(fitted)
         return errors
 
     def _take(self, fitted):
@@ -252,7 +242,7 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _factors(self, X, Y, order) -> np.ndarray:
         """Return log p(y_o_i | x, y_o_<i) at o_i, shape (d_y, n); points are columns."""
-        from kcde.estimators._nade.network import known, log_mixture
+        from kcde.estimators._nade.training import known, log_mixture
 
         terms = np.empty(Y.shape)
         for rows in row_blocks(Y.shape[1], self._width()):
@@ -266,27 +256,22 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        from kcde.estimators._nade.training import log_mixture
+
         Y = to_numpy(self._check_outputs(Y))
 
         def at(X):
             X = to_numpy(self._check_features(X))
-            if Y.shape[1] == 1:
-                return self._log_density_on_line(X, Y)
-            pairs = np.repeat(X, len(Y), axis=0), np.tile(Y, (len(X), 1))
-            return self.log_density(*pairs).reshape(len(X), len(Y))
+            if Y.shape[1] > 1:
+                pairs = np.repeat(X, len(Y), axis=0), np.tile(Y, (len(X), 1))
+                return self.log_density(*pairs).reshape(len(X), len(Y))
+            parts = []
+            for rows in row_blocks(len(X), self.components_ * len(Y)):
+                mixtures = [each[..., None] for each in self.network_.mixtures(X[rows].T)]
+                parts.append(log_mixture(mixtures, Y.T, logsumexp)[0])
+            return np.concatenate(parts)
 
         return at
-
-    def _log_density_on_line(self, X, Y) -> np.ndarray:
-        """Return log p(Y|X), shape (n, q), where d_y = 1: one mixture for each row of X."""
-        from kcde.estimators._nade.network import log_mixture
-
-        parts = []
-        for rows in row_blocks(len(X), self.components_ * len(Y)):
-            mixtures = self.network_.mixtures(X[rows].T)
-            spread = [parameter[..., None] for parameter in mixtures]
-            parts.append(log_mixture(spread, Y.T, logsumexp)[0])
-        return np.concatenate(parts)
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q), without renormalising.
@@ -309,40 +294,35 @@ class NADE(BatchFitted, ConditionalDensity):
         nodes, weights = normal_nodes(1)
         logits, means, stds = (part[0] for part in self.network_.mixtures(X.T))
         share = np.exp(logits - logsumexp(logits, axis=0))[..., None]
-        weights = share * weights
         points = means[..., None] + stds[..., None] * nodes[:, 0]
         values = f(points.reshape(-1, 1)).reshape(*points.shape, -1)
-        return np.einsum("knj,knjq->nq", weights, values)
+        return np.einsum("knj,knjq->nq", share * weights, values)
 
     def _cdf(self, X, y):
-        X, y = to_numpy(X), to_numpy(y)
-        parts = []
-        for rows in row_blocks(len(X), self._width()):
-            parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[rows, None])[:, 0])
-        return np.concatenate(parts)
+        y = to_numpy(y)
+        return self._on_line(lambda own, rows: mixture_cdf(*own, y[rows, None])[:, 0], X, 0)
 
     def _cdf_at(self, X, y):
-        X, parts = to_numpy(X), []
-        for rows in row_blocks(len(X), max(self._width(), self.components_ * len(y))):
-            parts.append(mixture_cdf(*self._mixtures_on_line(X[rows]), y[None, :]))
-        return np.concatenate(parts)
+        return self._on_line(lambda own, _: mixture_cdf(*own, y[None, :]), X, len(y))
 
     def _crps(self, X, y):
-        X, y, parts = to_numpy(X), to_numpy(y), []
-        for rows in row_blocks(len(X), max(self._width(), self.components_**2)):
-            parts.append(mixture_crps(*self._mixtures_on_line(X[rows]), y[rows]))
-        return np.concatenate(parts)
+        y = to_numpy(y)
+        return self._on_line(lambda own, rows: mixture_crps(*own, y[rows]), X, self.components_)
 
     def _quantile(self, X, p):
-        X, parts = to_numpy(X), []
-        for rows in row_blocks(len(X), max(self._width(), self.components_ * len(p))):
-            parts.append(mixture_quantile(*self._mixtures_on_line(X[rows]), p))
-        return np.concatenate(parts)
+        return self._on_line(lambda own, _: mixture_quantile(*own, p), X, len(p))
 
-    def _mixtures_on_line(self, X) -> tuple:
-        """Return weights, means and standard deviations, shape (n, K) each, where d_y = 1."""
-        logits, means, stds = (part[0].T for part in self.network_.mixtures(X.T))
-        return np.exp(logits - logsumexp(logits, axis=1)[:, None]), means, stds
+    def _on_line(self, function: Callable, X, each: int) -> np.ndarray:
+        """Apply a function to weights, means and standard deviations (n, K) of rows; d_y = 1.
+
+        It takes K × each numbers a row, beside those of the network.
+        """
+        X, parts = to_numpy(X), []
+        for rows in row_blocks(len(X), max(self._width(), self.components_ * each)):
+            logits, means, stds = (part[0].T for part in self.network_.mixtures(X[rows].T))
+            shares = np.exp(logits - logsumexp(logits, axis=1)[:, None])
+            parts.append(function((shares, means, stds), rows))
+        return np.concatenate(parts)
 
     def _orders(self, count: int, rng) -> list[np.ndarray]:
         """Return orders of y: that of the columns, then random ones."""
@@ -355,10 +335,7 @@ class NADE(BatchFitted, ConditionalDensity):
         Of several `orders` each draw takes one at random, as the density is their mean.
         """
         require_generator(rng)
-        return self._sample_multivariate(self._check_features(X), n_samples, rng)
-
-    def _sample_multivariate(self, X, n_samples, rng):
-        X = to_numpy(X)
+        X = to_numpy(self._check_features(X))
         draws = np.empty((len(X), n_samples, self.n_outputs_))
         for rows in row_blocks(len(X), n_samples * self._width()):
             repeated = np.repeat(X[rows], n_samples, axis=0).T
@@ -371,17 +348,15 @@ class NADE(BatchFitted, ConditionalDensity):
         orders = self._orders(self.orders, rng_of("orders", self.random_state))
         if self.orders == 1 or self.n_outputs_ == 1:
             return self._draw(X, orders[0], rng)
-        Y, taken = (
-            np.empty((self.n_outputs_, X.shape[1])),
-            rng.integers(len(orders), size=X.shape[1]),
-        )
+        Y = np.empty((self.n_outputs_, X.shape[1]))
+        taken = rng.integers(len(orders), size=X.shape[1])
         for place, order in enumerate(orders):
             Y[:, taken == place] = self._draw(X[:, taken == place], order, rng)
         return Y
 
     def _draw(self, X, order, rng) -> np.ndarray:
         """Draw one y, shape (d_y, n), for each column of X (d_x, n), in an order of y."""
-        from kcde.estimators._nade.network import known
+        from kcde.estimators._nade.training import known
 
         Y, observed = np.zeros((self.n_outputs_, X.shape[1])), np.zeros((self.n_outputs_, 1))
         for i in order:
@@ -407,16 +382,15 @@ def _fit_batch(estimators: Sequence[NADE]) -> list:
     first = estimators[0]
     problems = [estimator._problem for estimator in estimators]
     recipe = Recipe(first._epochs[0], first.patience, first.batch_size, first.learning_rate)
+    sizes = first.hidden_units, first.components
     if not first.early_stopping:
-        return fit_all_updates(problems, first.hidden_units, first.components, recipe)
-    if first.hidden_units is not None and first.components is not None:
-        return fit_given(problems, first.hidden_units, first.components, recipe, first._epochs)
-    choices = (
-        _choices(first.hidden_units, HIDDEN_UNITS),
-        _choices(first.components, COMPONENTS),
-    )
+        return fit_all_updates(problems, *sizes, recipe)
+    if None not in sizes:
+        return fit_given(problems, *sizes, recipe, first._epochs)
+    units = _choices(first.hidden_units, HIDDEN_UNITS)
+    components = _choices(first.components, COMPONENTS)
     try:
-        return fit_chosen(problems, *choices, first._folds, recipe)
+        return fit_chosen(problems, units, components, first._folds, recipe)
     except ValueError as error:
         return [error] * len(problems)
 

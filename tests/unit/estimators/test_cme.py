@@ -1,16 +1,13 @@
 import numpy as np
 import pytest
+from scipy.optimize import linprog, minimize
 
-from kcde.estimators import CME, JDL
+from kcde.estimators import CME, cme
+from kcde.estimators._low_rank.constraints import product_bounds
+from kcde.estimators.cme import _ActiveSet, certify_infeasibility, project_on_simplex
 from kcde.kernels import GaussianKernel
 
 LAMBDAS = np.geomspace(1e-8, 10, 10)
-
-
-@pytest.fixture
-def pairs(rng):
-    X = rng.standard_normal((40, 1))
-    return X, 0.8 * X + 0.6 * rng.standard_normal((40, 1))
 
 
 @pytest.fixture
@@ -19,8 +16,9 @@ def many(rng):
     return X, np.hstack([X[:, :1] * X[:, 1:], X[:, :1]]) + 0.5 * rng.standard_normal((600, 2))
 
 
-def test_equals_the_full_embedding_44_on_the_span_of_the_kernel(pairs):
-    X, Y = pairs
+def test_equals_the_full_embedding_44_on_the_span_of_the_kernel(rng):
+    X = rng.standard_normal((40, 1))
+    Y = 0.8 * X + 0.6 * rng.standard_normal((40, 1))
     k_x, k_y = GaussianKernel(0.8), GaussianKernel(0.6)
     x = np.linspace(-1.5, 1.5, 6)[:, None]
 
@@ -33,54 +31,33 @@ def test_equals_the_full_embedding_44_on_the_span_of_the_kernel(pairs):
         np.testing.assert_allclose(model.conditional_expectation(f, x), inverse.T @ f(Y), atol=1e-8)
 
 
-def test_objective_is_that_of_48_in_matrices(many):
+@pytest.mark.parametrize("constrained", [False, True])
+def test_objective_is_that_of_48_in_matrices(many, constrained):
     X, Y = many
-    for constrained in (False, True):
-        model = CME(1.0, 0.9, 0.01, constrained=constrained).fit(X, Y)
-        psi_x, psi_y = model.basis_x_.features(X), model.basis_y_.features(Y)
-        F = model.coef_
-        linear = np.trace(psi_y @ F @ psi_x.T)
-        quadratic = np.trace(F @ (psi_x.T @ psi_x + 600 * 0.01 * np.eye(model.rank_x_)) @ F.T)
-        assert model.objective_ == pytest.approx((quadratic - 2.0 * linear) / 600, rel=1e-9)
+    model = CME(1.0, 0.9, 0.01, constrained=constrained).fit(X, Y)
+    psi_x, psi_y, F = model.basis_x_.features(X), model.basis_y_.features(Y), model.coef_
+    linear = np.trace(psi_y @ F @ psi_x.T)
+    quadratic = np.trace(F @ (psi_x.T @ psi_x + 600 * 0.01 * np.eye(model.rank_x_)) @ F.T)
+    assert model.objective_ == pytest.approx((quadratic - 2.0 * linear) / 600, rel=1e-9)
 
 
-def test_functions_count_at_the_pivots_alone(many):
+def test_functions_count_and_draws_are_at_the_pivots_alone(many, rng):
     X, Y = many
     model = CME(1.0, 0.9, 0.01).fit(X, Y)
-    weights = model.weights(X[:5])
-    pivots = model.basis_y_.factor.pivots
-    np.testing.assert_array_equal(model.support_, Y[pivots])
+    weights, support = model.weights(X[:5]), model.support_
+    np.testing.assert_array_equal(support, Y[model.basis_y_.factor.pivots])
     mean, second = model.conditional_moments(X[:5])
-    np.testing.assert_allclose(mean, weights @ Y[pivots], atol=1e-10)
-    expected = np.einsum("ij,ja,jb->iab", weights, Y[pivots], Y[pivots])
+    np.testing.assert_allclose(mean, weights @ support, atol=1e-10)
+    expected = np.einsum("ij,ja,jb->iab", weights, support, support)
     np.testing.assert_allclose(second, expected, atol=1e-10)
-    # Nothing makes the weights sum to one.
     assert np.abs(weights.sum(axis=1) - 1.0).max() > 1e-4
-
-
-def test_shares_its_summary_with_jdl(many):
-    X, Y = many
-    summary = JDL(1.0, 0.9).summarise(X, Y)
-    shared = CME(1.0, 0.9).fit_path(X, Y, LAMBDAS, summary)
-    for model, regularization in zip(shared, LAMBDAS, strict=True):
-        alone = CME(1.0, 0.9, regularization).fit(X, Y)
-        np.testing.assert_array_equal(model.coef_, alone.coef_)
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-def test_streaming_equals_storing(many, constrained):
-    X, Y = many
-    first, second = (
-        CME(1.0, 0.9, 1e-3, constrained=constrained, store=store).fit(X, Y).weights(X[:5])
-        for store in (True, False)
-    )
-    np.testing.assert_allclose(first, second, atol=1e-8)
+    draws = model.sample(X[:3], 50, rng)
+    assert {tuple(y) for y in draws.reshape(-1, 2)} <= {tuple(y) for y in support}
 
 
 def test_constrained_weights_are_a_probability_vector_on_average(many):
     X, Y = many
-    free = CME(1.0, 0.9, 1e-4).fit(X, Y).weights(X).mean(axis=0)
-    assert free.min() < -1e-3
+    assert CME(1.0, 0.9, 1e-4).fit(X, Y).weights(X).mean(axis=0).min() < -1e-3
     for model in CME(1.0, 0.9, constrained=True).fit_path(X, Y, LAMBDAS):
         average = model.weights(X).mean(axis=0)
         assert average.min() > -1e-9
@@ -88,40 +65,123 @@ def test_constrained_weights_are_a_probability_vector_on_average(many):
         assert model.solver_residual_ < 1e-10
 
 
-def test_draws_are_pivots_of_y(many, rng):
-    X, Y = many
-    draws = CME(1.0, 0.9, 1e-3).fit(X, Y).sample(X[:3], 50, rng)
-    assert draws.shape == (3, 50, 2)
-    assert {tuple(y) for y in draws.reshape(-1, 2)} <= {tuple(y) for y in Y}
+def test_the_constrained_program_equals_a_general_optimiser(rng):
+    """(48) subject to (53) and (54), over every entry of F."""
+    X = rng.standard_normal((30, 1))
+    Y = X + 0.3 * rng.standard_normal((30, 1))
+    model, free = (CME(1.0, 1.0, 0.01, tolerance=0.01, constrained=c).fit(X, Y) for c in (1, 0))
+    Q, mean, shape = model.basis_y_.on_pivots, model.basis_x_.mean, free.coef_.shape
+    assert (Q @ free.coef_ @ mean).min() < 0
+    curvature = model.basis_x_.second_moments + 0.01
+
+    def value(f):
+        difference = f.reshape(shape) - free.coef_
+        return np.sum(curvature * difference**2), 2.0 * (curvature * difference).ravel()
+
+    limits = [
+        {"type": "eq", "fun": lambda f: np.sum(Q @ f.reshape(shape) @ mean) - 1.0},
+        {"type": "ineq", "fun": lambda f: Q @ f.reshape(shape) @ mean},
+    ]
+    options = {"ftol": 1e-13, "maxiter": 1000}
+    start = np.zeros(free.coef_.size)
+    found = minimize(value, start, jac=True, method="SLSQP", constraints=limits, options=options)
+    assert found.success
+    assert value(model.coef_.ravel())[0] == pytest.approx(found.fun, rel=1e-6)
+    np.testing.assert_allclose(model.coef_, found.x.reshape(shape), atol=1e-4)
 
 
-def test_learns_a_gaussian_conditional(rng):
-    X = rng.standard_normal((4000, 1))
-    Y = 0.8 * X + 0.6 * rng.standard_normal((4000, 1))
-    x = np.array([[-1.0], [0.0], [1.0]])
-    mean, second = CME(1.0, 1.0, 1e-4).fit(X, Y).conditional_moments(x)
-    np.testing.assert_allclose(mean, 0.8 * x, atol=0.1)
-    np.testing.assert_allclose(second[:, :, 0], 0.64 * x**2 + 0.36, atol=0.15)
+def problem(m, seed, bandwidth=0.5, spread=0.3):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((m, 2))
+    K = GaussianKernel(bandwidth)(points, points) + 1e-8 * np.eye(m)
+    return K, 1.0 / m + spread * rng.standard_normal(m)
 
 
-def test_bad_parameters_are_named(many):
-    with pytest.raises(ValueError, match="False, True or 'tightened'; got 'pointwise'"):
-        CME(1.0, 1.0, constrained="pointwise").fit(*many)
-    with pytest.raises(ValueError, match="regularization must be a positive number"):
-        CME(1.0, 1.0, -1.0).fit(*many)
+def assert_optimal(K, target, p):
+    assert p.sum() == pytest.approx(1.0, abs=1e-10)
+    assert p.min() >= 0.0
+    slope = K @ (p - target)
+    # For the best point the slope is smallest where p is positive.
+    assert np.all(slope - slope[p > 0].min() > -1e-8)
+    assert np.ptp(slope[p > 0]) < 1e-8
 
 
-def test_an_infeasible_constraint_set_is_said_with_its_certificate(many):
-    with pytest.raises(FloatingPointError, match=r"status infeasible, certificate .*constrained=T"):
-        CME(1.0, 0.9, constrained="tightened").fit(*many)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("m", [1, 4, 40, 150])
+def test_conditions_of_optimality_hold_also_from_a_solution_nearby(m, seed, rng):
+    K, target = problem(m, seed)
+    cold = project_on_simplex(K, target)
+    assert_optimal(K, target, cold.coefficients)
+    close = project_on_simplex(K, target + 1e-3 * rng.standard_normal(m)).coefficients
+    for near in (close, np.eye(m)[-1]):
+        warm = project_on_simplex(K, target, near)
+        np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=1e-8)
+        assert near is not close or warm.iterations <= cold.iterations
 
 
-def test_a_feasible_tightening_makes_all_weights_positive(rng):
-    """Bandwidths so wide that one function of each basis is nearly constant, and no other is."""
+@pytest.mark.parametrize(("m", "bandwidth", "spread"), [(60, 0.5, 0.3), (300, 0.2, 0.003)])
+def test_entries_that_move_one_at_a_time_end_at_the_same(m, bandwidth, spread, monkeypatch):
+    K, target = problem(m, 0, bandwidth, spread)
+    together = project_on_simplex(K, target)
+    monkeypatch.setattr(cme, "_PATIENCE", 0)
+    alone = project_on_simplex(K, target)
+    np.testing.assert_allclose(alone.coefficients, together.coefficients, atol=1e-8)
+    # Where hundreds are positive.
+    assert m < 300 or together.iterations < 0.5 * alone.iterations
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_singular_support_on_the_way_does_not_end_the_search(seed, monkeypatch):
+    # Entries of two equal points that enter together make a singular system.
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((30, 2))
+    points[1] = points[0]
+    K = GaussianKernel(0.5)(points, points) + np.diag(np.r_[0, 0, np.full(28, 1e-8)])
+    target = 1.0 / 30.0 + 0.3 * rng.standard_normal(30)
+    target[:2] = -1e-3
+    solve, singular = _ActiveSet.solve, []
+
+    def counted(search, support):
+        try:
+            return solve(search, support)
+        except FloatingPointError:
+            singular.append(support)
+            raise
+
+    monkeypatch.setattr(_ActiveSet, "solve", counted)
+    assert_optimal(K, target, project_on_simplex(K, target).coefficients)
+    assert len(singular) == 1
+
+
+def test_all_negative_targets_have_a_projection_and_what_has_none_is_said(monkeypatch):
+    found = project_on_simplex(np.eye(4), np.array([-3.0, -1.0, -2.0, -1.5])).coefficients
+    np.testing.assert_allclose(found, [0.0, 0.75, 0.0, 0.25], atol=1e-12)
+    with pytest.raises(FloatingPointError, match="status singular"):
+        project_on_simplex(np.ones((3, 3)), np.array([0.2, 0.3, 0.4]))
+    monkeypatch.setattr(_ActiveSet, "entering", lambda self, p, support: (support[:1], 0.5))
+    with pytest.raises(FloatingPointError, match="status no progress"):
+        project_on_simplex(*problem(10, 0))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_certificate_agrees_with_linear_programming(seed):
+    """Whether e·F = 1 and Σ (a F⁺ - b F⁻) ≥ 0 have a solution."""
+    rng = np.random.default_rng(seed)
+    low_y, low_x = rng.standard_normal(3) - 0.6, rng.standard_normal(4) - 0.6
+    lower, upper = product_bounds(low_y, low_y + 2 * rng.random(3), low_x, low_x + rng.random(4))
+    marginal = np.outer(rng.standard_normal(3), rng.standard_normal(4))
+    certificate = certify_infeasibility(marginal, lower, upper)
+    e, a, b = marginal.ravel(), lower.ravel(), upper.ravel()
+    equality, inequality = np.r_[e, -e][None], -np.r_[a, -b][None]
+    found = linprog(np.zeros(24), A_ub=inequality, b_ub=[0], A_eq=equality, b_eq=[1])
+    assert (certificate is None) == (found.status == 0)
+    if certificate is not None:
+        F = rng.standard_normal((500, 3, 4))
+        tightened = np.sum(np.where(F > 0, lower, upper) * F, axis=(1, 2))
+        assert np.all(np.sum(marginal * F, axis=(1, 2)) + certificate * tightened <= 1e-9)
+
+
+def test_tightening_like_33_is_infeasible_on_data_and_feasible_for_wide_kernels(many, rng):
+    assert CME(1.0, 0.9, 1e-3).fit(*many).certify_tightening() > 0.0
     X, Y = rng.standard_normal((2, 200, 1))
-    model = CME(30.0, 30.0, 1e-3, tolerance=1e-2, constrained="tightened").fit(X, Y)
-    weights = model.weights(X)
-    assert model.certify_tightening() is None
-    assert weights.min() >= -1e-12
-    assert weights.sum(axis=1).mean() == pytest.approx(1.0, abs=1e-10)
-    assert model.solver_status_ == "optimal"
+    assert CME(30.0, 30.0, 1e-3, tolerance=1e-2).fit(X, Y).certify_tightening() is None

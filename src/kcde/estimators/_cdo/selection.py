@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
-from kcde.estimators._cdo.inputs import Groups, make_kernel, scaled_similarities
-from kcde.estimators._cdo.reference import Reference
-from kcde.estimators._cdo.spectrum import spectrum_of
+from kcde.estimators._cdo import operator
 from kcde.kernels import PeriodicKernel, as_bandwidths, median_trick
 from kcde.linalg import symmetric_spectrum
 from kcde.memory import require_memory
@@ -35,13 +33,8 @@ class Hyperparameters(NamedTuple):
     regularization: object
     output_regularization: object
 
-    @property
-    def complete(self) -> bool:
-        """Whether all values are given."""
-        return all(value is not None for value in self)
 
-
-def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
+def select(model, X, Y, reference: operator.Reference, folds: list[np.ndarray]):
     """Choose what is None by a held-out criterion.
 
     For every fold and σ_x one eigendecomposition of K, 9G³; for every σ_y and α then n G r + n r² A
@@ -64,42 +57,33 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     cv_results : dict
         "bandwidth_x" (I,), "bandwidth_y" (J, d_y), "regularization" (A,), "output_regularization"
         (B,), "score" (I, J, A, B), higher is better.
-
-    Raises
-    ------
-    ValueError
-        If no candidate is a density at every held-out row.
     """
     grids = _grids(model, X, Y, reference)
     published = model.scaling == "published"
     shifts = grids.output_regularization * (1 if published else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
-    kernels = [
-        make_kernel(model.kernel_x, as_bandwidths(sigma, X.shape[1], "bandwidth_x"), model.periods)
-        for sigma in grids.bandwidth_x
-    ]
+    widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
+    kernels = [operator.make_kernel(model.kernel_x, sigma, model.periods) for sigma in widths]
     criterion, least = CRITERIA[model.selection], float(np.min(grids.regularization))
     score = np.zeros([len(grid) for grid in grids])
     for held_out in folds:
         rows = complement(held_out, Y.shape[0])
-        groups = Groups(take_rows(X, rows), take_rows(Y, rows))
+        groups = operator.Groups(take_rows(X, rows), take_rows(Y, rows))
         outputs = take_rows(Y, held_out)
         of_y = [(basis, basis.means(groups), basis.at(outputs)) for basis in bases]
         for i, kernel in enumerate(kernels):
             path = _InputPath(kernel, groups, take_rows(X, held_out), least * len(rows))
             for j, (basis, means, test) in enumerate(of_y):
-                rotated = path.rotate(means)
+                rotated = path.vectors.T @ means
                 for k, alpha in enumerate(grids.regularization):
                     beta = basis.filtered(path.solution(rotated, float(alpha) * len(rows)))
                     score[i, j, k] -= criterion(basis, beta, test, model.weights == "signed")
-    i, j, k, m = best_index(score / Y.shape[0])
-    chosen = Hyperparameters(
-        *(grid[index] for grid, index in zip(grids, (i, j, k, m), strict=True))
-    )
+    best = best_index(score / Y.shape[0])
+    chosen = Hyperparameters(*(grid[i] for grid, i in zip(grids, best, strict=True)))
     return chosen, {**grids._asdict(), "score": score / Y.shape[0]}
 
 
-def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
+def _grids(model, X, Y, reference: operator.Reference) -> Hyperparameters:
     """Return the candidates: given values, and the default grids of the others."""
     kind = min(2, Y.shape[1])
     points, values = to_numpy(reference.points), to_numpy(Y)
@@ -153,7 +137,7 @@ def _median_way(column: np.ndarray, period) -> float:
 class _InputPath:
     """k(x, X)(K + ridge diag(1/n_i))⁻¹ for all ridges, from one spectrum of D^½ K D^½."""
 
-    def __init__(self, kernel, groups: Groups, X, least_ridge: float):
+    def __init__(self, kernel, groups: operator.Groups, X, least_ridge: float):
         xp = array_namespace(X)
         # K, its symmetric part, eigenvectors and what LAPACK works in.
         require_memory(
@@ -165,15 +149,11 @@ class _InputPath:
         # What every ridge makes negligible is left out.
         kept = np.flatnonzero(to_numpy(values) > _NEGLIGIBLE * least_ridge)
         self._values = take_rows(values, kept)
-        self._vectors = root[:, None] * take_columns(vectors, kept)
-        self._features = scaled_similarities(kernel, X, groups.X) @ self._vectors
-
-    def rotate(self, means):
-        """Return the group means (G, r) in the eigenbasis."""
-        return self._vectors.T @ means
+        self.vectors = root[:, None] * take_columns(vectors, kept)
+        self._features = operator.scaled_similarities(kernel, X, groups.X) @ self.vectors
 
     def solution(self, rotated, ridge: float):
-        """Return the solution at every x for rotated means, shape (n, r)."""
+        """Return the solution at every x for group means in the eigenbasis, shape (n, r)."""
         return (self._features / (self._values + ridge)) @ rotated
 
 
@@ -182,40 +162,31 @@ class OutputBasis:
 
     A direction of eigenvalue λ contributes λ/(λ + c)² to the density.
 
-    Parameters
-    ----------
-    reference, sigma
-        The points z, and σ_y of shape (d_y,).
-    shifts
-        Candidates of c.
+    `shifts` are the candidates of c.
     """
 
-    def __init__(self, reference: Reference, sigma: np.ndarray, shifts: np.ndarray):
+    def __init__(self, reference: operator.Reference, sigma: np.ndarray, shifts: np.ndarray):
         self._reference, self._sigma = reference, sigma
         xp = array_namespace(reference.points)
-        spectrum = spectrum_of(reference, sigma)
+        spectrum = operator.spectrum_of(reference, sigma)
         values = to_numpy(spectrum.values)
         floor = min(_NEGLIGIBLE * np.min(shifts), 0.5 * values.max())
         kept = np.flatnonzero(values > floor)
         identity = xp.asarray(np.eye(len(values))[kept])
         self.vectors = spectrum.expand(identity).T
         self._filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
-        smoother = spectrum_of(reference, np.sqrt(2.0) * sigma)
-        values = to_numpy(smoother.values)
-        kept = np.flatnonzero(values > _OVERLAP * values.max())
-        roots = np.zeros((len(kept), len(values)))
-        roots[np.arange(len(kept)), kept] = np.sqrt(values[kept])
         # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
-        self.overlap_root = (smoother.expand(xp.asarray(roots)) @ self.vectors).T
+        *_, root = operator.spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
+        self.overlap_root = (root @ self.vectors).T
         self.ones = xp.sum(self.vectors, axis=0)
 
     def at(self, Y):
         """Return l(y, Z) in the basis, shape (n, r), for y (n, d_y)."""
         return self._reference.rows(Y, self._sigma) @ self.vectors
 
-    def means(self, groups: Groups):
+    def means(self, groups: operator.Groups):
         """Return the group means of `at`, shape (G, r)."""
-        return groups.output_products(self._reference, self._sigma, self.vectors)
+        return groups.means(self._reference, self._sigma, self.vectors)
 
     def filtered(self, solution):
         """Return β in the basis for every shift, shape (A, n, r), for a solution (n, r)."""

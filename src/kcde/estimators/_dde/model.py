@@ -5,62 +5,23 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from kcde.estimators._dde import networks
-from kcde.estimators._dde.base import GaussianBase, UniformBase
-from kcde.estimators._dde.functional import Expansion
-from kcde.estimators._dde.held_out import HeldOut, nodes_of
-from kcde.estimators._dde.potential import FEATURES, FUNCTIONAL, POINTS, FeatureSum, KernelSum
-from kcde.estimators._dde.problem import Problem, Recipe
-from kcde.estimators._dde.training import State, start
+from kcde.estimators._dde import functions, training
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.memory import free_host_bytes
-from kcde.normalisers import GaussianProposal
-from kcde.panels import Pieces, filled, neighbourhoods
 from kcde.seeding import rng_of
 
-CHOICES = {
-    "base": ("gaussian", "uniform"),
-    "basis": (POINTS, FEATURES, FUNCTIONAL),
-    "dual": ("mlp", "kernel"),
-}
-"""Parameter to the words it may be."""
-
-FEWEST_ROWS = 5
-"""For holding rows out."""
-
 _INITIAL_STD = 0.1  # of the weights of f, as in the authors' code
-_KERNEL_REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
 _BASE_REACH = 12.0  # standard deviations
 _SQRT_2 = np.sqrt(2.0)
-
-
-@dataclass(frozen=True)
-class Features:
-    """Frequencies (r, d_x), (r, d_y) and phases (r,) of random features."""
-
-    x: np.ndarray
-    y: np.ndarray
-    phases: np.ndarray
 
 
 @dataclass(frozen=True)
 class Model:
     """Everything that is not trained.
 
-    Attributes
-    ----------
-    X, Y
-        Rows that f is trained on.
-    bandwidth_x, bandwidth_y, penalty
-        σ_X, σ_Y, η.
-    base
-        p_0.
-    features
-        Random features of f, if it has any; else None.
-    recipe
-        With the batch size of these rows.
-    shape
-        Hidden units, layers of g and of ν.
+    X, Y are the rows that f is trained on, the penalty is η, and base p_0. f may have random
+    features. The recipe has the batch size of these rows; the shape is hidden units, layers of g
+    and of ν.
     """
 
     X: np.ndarray
@@ -68,9 +29,9 @@ class Model:
     bandwidth_x: np.ndarray
     bandwidth_y: np.ndarray
     penalty: float
-    base: GaussianBase | UniformBase
-    features: Features | None
-    recipe: Recipe
+    base: functions.GaussianBase | functions.UniformBase
+    features: functions.FeatureSum | None
+    recipe: training.Recipe
     shape: tuple[int, int, int]
 
     def on(self, X, Y) -> "Model":
@@ -78,20 +39,20 @@ class Model:
         recipe = replace(self.recipe, batch_size=min(self.recipe.batch_size, len(Y)))
         return replace(self, X=X, Y=Y, recipe=recipe)
 
-    def problem(self) -> Problem:
+    def problem(self) -> training.Problem:
         """Return the arrays of the training, float32."""
         gram = part = None
         anchors, phases = self.Y / (_SQRT_2 * self.bandwidth_y), np.zeros((len(self.Y), 1))
         if self.features is not None:
-            anchors, phases = self.features.y, self.features.phases[:, None]
-            part = self.features.x @ self.X.T if self.X.shape[1] else None
-        elif self.recipe.basis == POINTS:
+            anchors, phases = self.features.frequencies_y, self.features.phases[:, None]
+            part = self.features.frequencies_x @ self.X.T if self.X.shape[1] else None
+        else:
             part = GaussianKernel(self.bandwidth_x)(self.X, self.X) if self.X.shape[1] else None
             if self.penalty > 0:
                 gram = GaussianKernel(self.bandwidth_y)(self.Y, self.Y)
                 gram = gram if part is None else gram * part
         centre, spread = _location(self.base)
-        arrays = Problem(
+        arrays = training.Problem(
             X=self.X.T,
             Y=self.Y.T,
             scaled_x=(self.X / (_SQRT_2 * self.bandwidth_x)).T,
@@ -106,120 +67,69 @@ class Model:
         )
         return jax.tree.map(lambda array: np.asarray(array, dtype=np.float32), arrays)
 
-    def initial_state(self, rng: np.random.Generator) -> State:
+    def initial_state(self, rng: np.random.Generator) -> training.State:
         """Return f, g and ν before training."""
         hidden, sampler_layers, dual_layers = self.shape
         d_x, d_y = self.X.shape[1], self.Y.shape[1]
-        if self.recipe.basis == FUNCTIONAL:
-            weights, dual = self._empty_expansion(), None
-        else:
-            count = len(self.Y) if self.features is None else len(self.features.phases)
-            weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
-            dual = np.zeros(count, dtype=np.float32)
-        shape = (d_x, d_y, hidden, self.recipe.latent, sampler_layers)
-        sampler = networks.initial_sampler(*shape, rng)
-        if self.recipe.dual == "mlp":
-            dual = networks.initial_dual(d_x, d_y, hidden, dual_layers, rng)
-        return start(weights, sampler, dual, self.recipe)
+        count = len(self.Y) if self.features is None else len(self.features.phases)
+        weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
+        latent, layer = self.recipe.latent, training.initial_layer
+        embedding = layer(d_x, latent, rng) if d_x else None
+        widths = [2 * latent if d_x else latent, *[hidden] * (sampler_layers - 1), d_y]
+        sampler = training.Sampler(embedding, training.initial_layers(widths, rng))
+        embedding = layer(d_y, d_x, rng) if d_x else None
+        widths = [2 * d_x or d_y, *[hidden] * (dual_layers - 1), 1]
+        dual = training.Dual(embedding, training.initial_layers(widths, rng))
+        return training.start(weights, sampler, dual, self.recipe)
 
-    def held_out(self, X, Y, density_weight: float) -> HeldOut:
+    def held_out(self, X, Y, density_weight: float) -> functions.HeldOut:
         """Return the likelihood of rows under f with any weights."""
         support = self.kernel_support if Y.shape[1] == 1 else None
-        ones = self._sum(np.ones(len(self.Y) if self.features is None else len(self.features.y)))
-        return HeldOut(ones, self.base, X, Y, support, density_weight)
+        count = len(self.Y) if self.features is None else len(self.features.phases)
+        ones = self._sum(np.ones(count))
+        return functions.HeldOut(ones, self.base, X, Y, support, density_weight)
 
-    def potential(self, state: State, scale: float = 1.0) -> KernelSum | FeatureSum:
+    def potential(
+        self, state: training.State, scale: float = 1.0
+    ) -> functions.KernelSum | functions.FeatureSum:
         """Return f of a state, times a scale, in float64."""
-        if isinstance(state.weights, Expansion):
-            return self._expanded(state.weights, scale * np.float64(state.weights.f_weights))
         return self._sum(scale * np.asarray(state.weights, dtype=np.float64))
 
-    def sampler(self, state: State) -> networks.Sampler:
+    def sampler(self, state: training.State) -> training.Sampler:
         """Return g of a state, in float64."""
         return _float64(state.sampler)
 
-    def dual(self, state: State):
+    def dual(self, state: training.State):
         """Return ν of a state, in float64: maps X (n, d_x), Y (n, d_y) to (n,)."""
-        if isinstance(state.dual, networks.Dual):
-            network = _float64(state.dual)
-            return lambda X, Y: network(X.T, Y.T)
-        if isinstance(state.weights, Expansion):
-            weights = np.float64(state.weights.nu_weights)
-            return self._expanded(state.weights, weights).at_pairs
-        return self._sum(np.asarray(state.dual, dtype=np.float64)).at_pairs
+        network = _float64(state.dual)
+        return lambda X, Y: network(X.T, Y.T)
 
     @property
     def kernel_support(self) -> tuple[float, float, float]:
         """Interval outside of which f p_0 equals p_0 or 0, and a panel width; d_y = 1."""
         width = float(min(self.bandwidth_y[0], _location(self.base)[1][0]))
-        if isinstance(self.base, UniformBase):
+        if isinstance(self.base, functions.UniformBase):
             return float(self.base.lower[0]), float(self.base.upper[0]), width
         if self.features is not None:
-            return *self._base_ends(), width
-        margin = _KERNEL_REACH * float(self.bandwidth_y[0])
+            return *self.base_ends(), width
+        margin = functions.KERNEL_REACH * float(self.bandwidth_y[0])
         return float(self.Y.min()) - margin, float(self.Y.max()) + margin, width
 
-    @property
-    def support(self) -> tuple[float, float, float]:
-        """Interval that carries the density, and a panel width; d_y = 1."""
-        lower, upper, width = self.kernel_support
-        if isinstance(self.base, UniformBase):
-            return lower, upper, width
-        base_lower, base_upper = self._base_ends()
-        return min(lower, base_lower), max(upper, base_upper), width
-
-    @property
-    def kernel_pieces(self) -> Pieces | None:
-        """Intervals outside of which f vanishes; None: not known. d_y = 1."""
-        if isinstance(self.base, UniformBase) or self.features is not None:
-            return None
-        reach = _KERNEL_REACH * float(self.bandwidth_y[0])
-        return neighbourhoods(self.Y, reach, self.kernel_support[2])
-
-    @property
-    def pieces(self) -> Pieces | None:
-        """Intervals that carry the density; None: not known. d_y = 1."""
-        pieces = self.kernel_pieces
-        if pieces is None:
-            return None
-        return filled(pieces, *self._base_ends(), float(self.base.std[0]))
-
-    @property
-    def proposal(self) -> GaussianProposal | UniformBase:
-        """Wider than the density at any x."""
-        if isinstance(self.base, UniformBase):
-            return self.base
-        return GaussianProposal(self.base.mean, np.maximum(2.0 * self.Y.std(axis=0), self.base.std))
-
-    def _base_ends(self) -> tuple[float, float]:
+    def base_ends(self) -> tuple[float, float]:
+        """Return the ends beyond which a Gaussian p_0 has no mass; d_y = 1."""
         mean, reach = float(self.base.mean[0]), _BASE_REACH * float(self.base.std[0])
         return mean - reach, mean + reach
 
-    def _sum(self, weights: np.ndarray) -> KernelSum | FeatureSum:
+    def _sum(self, weights: np.ndarray) -> functions.KernelSum | functions.FeatureSum:
         if self.features is not None:
-            return FeatureSum(self.features.x, self.features.y, self.features.phases, weights)
-        return KernelSum(self.X, self.Y, weights, self.bandwidth_x, self.bandwidth_y)
-
-    def _expanded(self, expansion: Expansion, weights: np.ndarray) -> KernelSum:
-        X = np.float64(expansion.scaled_x) * _SQRT_2 * self.bandwidth_x
-        Y = np.float64(expansion.scaled_y) * _SQRT_2 * self.bandwidth_y
-        return KernelSum(X, Y, weights, self.bandwidth_x, self.bandwidth_y)
-
-    def _empty_expansion(self) -> Expansion:
-        count, d_x, d_y = 3 * self.recipe.inner, self.X.shape[1], self.Y.shape[1]
-        shapes = ((count, d_x), (count, d_y), (count,), (count,))
-        return Expansion(*(np.zeros(shape, dtype=np.float32) for shape in shapes))
+            return replace(self.features, weights=weights)
+        return functions.KernelSum(self.X, self.Y, weights, self.bandwidth_x, self.bandwidth_y)
 
 
 def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     """Return the model of an estimator's parameters for its data.
 
-    Parameters
-    ----------
-    estimator
-        A `DDE` whose parameters were checked.
-    X, Y
-        All rows, shapes (n, d_x), (n, d_y): bandwidths and p_0 come from them.
+    Bandwidths and p_0 come from all rows, X (n, d_x) and Y (n, d_y). The parameters were checked.
 
     Raises
     ------
@@ -232,23 +142,25 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     sigma_x = _bandwidths(e.bandwidth_x, X, e.bandwidth_scale, "bandwidth_x", "X")
     sigma_y = _bandwidths(e.bandwidth_y, Y, e.bandwidth_scale, "bandwidth_y", "Y")
     features = None
-    if e.basis == FEATURES:
+    if e.basis == functions.FEATURES:
         rng = rng_of("features", e.random_state)
         pairs = ((X.shape[1], sigma_x), (Y.shape[1], sigma_y))
-        drawn = (rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs)
-        features = Features(*drawn, rng.uniform(0.0, 2.0 * np.pi, e.features))
-    recipe = Recipe(
+        drawn = [rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs]
+        phases = rng.uniform(0.0, 2.0 * np.pi, e.features)
+        features = functions.FeatureSum(*drawn, phases, np.ones(e.features))
+    recipe = training.Recipe(
         basis=e.basis,
-        dual=e.dual,
         uniform=e.base == "uniform",
         dual_weight=float(e.dual_weight),
         batch_size=e.batch_size,
         learning_rate=float(e.learning_rate),
-        inner=e.features,
         latent=e.latent,
     )
     penalty = 1.0 / n if e.regularization is None else float(e.regularization)
-    base, shape = _base(e, Y), (e.hidden_units, e.sampler_layers, e.dual_layers)
+    base = functions.GaussianBase(Y.mean(axis=0), e.base_std * Y.std(axis=0))
+    if e.base == "uniform":
+        base = functions.UniformBase(Y.min(axis=0), Y.max(axis=0))
+    shape = e.hidden_units, e.sampler_layers, e.dual_layers
     return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe, shape).on(X, Y)
 
 
@@ -258,48 +170,32 @@ def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str
     return as_bandwidths(given, data.shape[1], parameter)
 
 
-def _base(estimator, Y: np.ndarray) -> GaussianBase | UniformBase:
-    if estimator.base == "uniform":
-        return UniformBase(Y.min(axis=0), Y.max(axis=0))
-    return GaussianBase(Y.mean(axis=0), estimator.base_std * Y.std(axis=0))
-
-
-def _location(base: GaussianBase | UniformBase) -> tuple[np.ndarray, np.ndarray]:
+def _location(base) -> tuple[np.ndarray, np.ndarray]:
     """Return centre and spread: mean and standard deviation, or middle and width."""
-    if isinstance(base, UniformBase):
+    if isinstance(base, functions.UniformBase):
         return 0.5 * (base.lower + base.upper), base.upper - base.lower
     return base.mean, base.std
 
 
 def check_memory(estimator, shape: tuple[int, int], count: int = 1) -> None:
-    """Raise `ValueError` if training needs more memory than is free.
-
-    Parameters
-    ----------
-    estimator
-        A `DDE` whose parameters were checked.
-    shape
-        Shape of its Y.
-    count
-        Number of such estimators trained in one batch.
-    """
+    """Raise `ValueError` if training so many, with Y of a shape, needs more memory than is free."""
     n, d_y = shape
-    rows = {POINTS: 2 * n, FEATURES: n, FUNCTIONAL: 9 * estimator.features}[estimator.basis]
-    functions = n if estimator.basis == POINTS else estimator.features
-    each = 4 * functions * (rows + 4 * min(estimator.batch_size, n))
+    points = estimator.basis == functions.POINTS
+    count_f, rows = (n, 2 * n) if points else (estimator.features, n)
+    each = 4 * count_f * (rows + 4 * min(estimator.batch_size, n))
     if estimator.validation:
         held = round(estimator.validation * n)
         # Of a random feature it keeps cosine and sine.
-        each += 8 * functions * (1 + (estimator.basis == FEATURES)) * (2 * held + nodes_of(d_y))
-    needed = count * each
-    free = free_host_bytes()
+        nodes = functions.NODES if d_y == 1 else functions.DRAWS
+        each += 8 * count_f * (1 if points else 2) * (2 * held + nodes)
+    needed, free = count * each, free_host_bytes()
     if needed > free:
-        what = "training rows" if estimator.basis == POINTS else "features"
+        what = "training rows" if points else "features"
         what += f" in each of {count} fits" if count > 1 else ""
         raise ValueError(
-            f"{functions} {what} would take {needed / 2**30:.1f} GB of memory, and "
+            f"{count_f} {what} would take {needed / 2**30:.1f} GB of memory, and "
             f"{free / 2**30:.1f} GB are free: take fewer"
-            + (", or basis='features'" if estimator.basis == POINTS else "")
+            + (", or basis='features'" if points else "")
         )
 
 

@@ -8,13 +8,12 @@ at the training y and at the nodes that integrate over y; it is found by L-BFGS.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from kcde.arrays import row_blocks
-from kcde.estimators._dde.base import GaussianBase, UniformBase
-from kcde.estimators._dde.potential import KernelSum
+from kcde.estimators._dde.functions import KERNEL_REACH, GaussianBase, KernelSum, UniformBase
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.features import KernelFeatures, OutputGrid
 from kcde.estimators._likelihood.objective import Preconditioner, minimise
@@ -35,7 +34,6 @@ _MOVED = 1e-6  # nats of the mean of log Z
 _FINEST = {1: 16, 2: 4}  # d_y: panels of a side in place of one
 _SHARE = 0.5  # of a bandwidth between the nodes at which ψ has full rank
 _MOST_NODES = {1: 5000, 2: 1000}  # d_y: of full rank, and of some 400 times as many to integrate
-_REACH = 8.0  # bandwidths: the kernel is below 1e-13 there
 _TAIL = 6.0  # standard deviations of p_0, beyond which it has 2e-9 of its mass
 _NOTHING = 1e-300
 
@@ -44,16 +42,8 @@ _NOTHING = 1e-300
 class Evaluation:
     """A density p_0 e^T/Z under the objective.
 
-    Attributes
-    ----------
-    penalty
-        η.
-    likelihood
-        -mean log p of the training rows, nats.
-    loss
-        The same and ηw/2 ‖T‖².
-    log_density
-        Maps pairs X (n, d_x), Y (n, d_y) to log p(y|x), nats, shape (n,).
+    The penalty is η; the likelihood -mean log p of the training rows, nats; the loss the same and
+    ηw/2 ‖T‖². `log_density` maps pairs X (n, d_x), Y (n, d_y) to log p(y|x), nats, shape (n,).
     """
 
     penalty: float
@@ -66,14 +56,8 @@ class Evaluation:
 class Optimum(Evaluation):
     """The density with the smallest loss.
 
-    Attributes
-    ----------
-    gap
-        Upper bound of what the loss is above its minimum, nats.
-    theta
-        Θ, shape (r_x, r_y).
-    finer
-        Panels of the quadrature in place of one.
+    The gap is an upper bound of what the loss is above its minimum, nats; theta is Θ, shape
+    (r_x, r_y), and finer the panels of the quadrature in place of one.
     """
 
     gap: float
@@ -87,16 +71,7 @@ class Likelihood:
     O(n³ + n q r_y) to build and O(n² r_y + n r_y q) for a gradient, with q nodes and r_y features
     of y.
 
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, d_x), (n, d_y); d_y is 1, or 2 where p_0 is uniform.
-    bandwidth_x, bandwidth_y
-        Shapes (d_x,), (d_y,).
-    base
-        p_0.
-    weight
-        w.
+    d_y is 1, or 2 where p_0 is uniform; w is the weight.
 
     Raises
     ------
@@ -108,30 +83,24 @@ class Likelihood:
         self.X, self.Y, self._base, self._weight = X, Y, base, weight
         self._widths = bandwidth_x, bandwidth_y
         self._sides = _sides(Y, bandwidth_y, base)
-        rng, centres = rng_of("optimum"), np.concatenate([Y, self._lattice()])
+        # Points half a bandwidth apart cover all nodes.
+        sides = zip(self._sides, bandwidth_y, strict=True)
+        axes = [np.linspace(a, b, 2 + int((b - a) / (_SHARE * h))) for (a, b, _), h in sides]
+        rng, centres = rng_of("optimum"), np.concatenate([Y, _product(axes)])
         nodes, most = len(centres) - len(Y), _MOST_NODES[len(self._sides)]
         if nodes > most:
-            raise ValueError(
-                f"bandwidths of y are so small that the optimum needs {nodes} nodes, and at most "
-                f"{most} are affordable: take larger ones"
-            )
+            raise ValueError(f"bandwidths of y need {nodes} nodes, over {most}: take larger ones")
         self._x = KernelFeatures.of_rows(X, bandwidth_x, len(X), rng, constant=False)
         self._y = KernelFeatures.of_rows(centres, bandwidth_y, len(centres), rng, constant=False)
         self._phi, self._psi = self._x(X), self._y(Y)
+        self._preconditioner = Preconditioner.of_rows(self._phi, self._psi)
         self._grids: dict[int, OutputGrid] = {}
 
     def minimised(self, penalty: float, start: Optimum | None = None, *, rough=False) -> Optimum:
         """Return the optimum with a penalty η > 0.
 
-        Parameters
-        ----------
-        penalty
-            η.
-        start
-            With another penalty, to start from; by default T = 0.
-        rough
-            Whether a solution is good enough whose loss falls slowly, however far it is from its
-            minimum.
+        It starts from that of another penalty, by default from T = 0. Where it may be rough, a
+        solution is good enough whose loss falls slowly, however far it is from its minimum.
 
         Raises
         ------
@@ -153,17 +122,16 @@ class Likelihood:
             sums = partial(likelihood.partial, self._phi, grid=self._grid(finer))
             objective = likelihood.Objective(sums, cross, [n])
             theta = minimise(objective, theta, self._preconditioner, factor, **options).theta
-            if self._resolved(theta, finer):
+            grids = self._grid(finer), self._grid(2 * finer)
+            log_z = [likelihood.log_normalisers(self._phi, theta, grid) for grid in grids]
+            if np.mean(np.abs(log_z[1] - log_z[0])) <= _MOVED:
                 break
             finer = self._refined(finer)
         value, gradient = objective(theta, factor)
         # The loss is strongly convex with modulus ηw.
         gap = float(np.sum(gradient**2)) / (2.0 * factor)
         if not (rough or gap <= _LARGEST_GAP):
-            raise FloatingPointError(
-                f"the optimum with η = {penalty:g} is known up to {gap:.1g} nats after "
-                f"{_ITERATIONS} iterations: take a larger η"
-            )
+            raise FloatingPointError(f"the optimum is known up to {gap:.1g} nats: take a larger η")
         loss = float(value[0]) - float(np.mean(self._base.log_density(self.Y)))
         log_density = partial(self._log_density, theta[0], finer)
         of_rows = loss - 0.5 * factor * float(np.sum(theta**2))
@@ -179,7 +147,8 @@ class Likelihood:
         n = len(self.Y)
         order = rng_of("optimum", "held-out", n).permutation(n)
         held, kept = np.split(order, [max(1, n // _HELD_OUT)])
-        part, found, losses = self._on(kept), None, []
+        given = *self._widths, self._base, self._weight
+        part, found, losses = Likelihood(self.X[kept], self.Y[kept], *given), None, []
         for penalty in PENALTIES:
             found = part.minimised(penalty / len(kept), found, rough=True)
             losses.append(-np.mean(found.log_density(self.X[held], self.Y[held])))
@@ -205,14 +174,9 @@ class Likelihood:
         return float(_HALF_DECADES[int(np.argmin(gaps))]) / n
 
     def evaluated(self, T: KernelSum, penalty: float) -> Evaluation:
-        """Return what the objective is for a function, by the same quadrature.
+        """Return what the objective is for a function of these bandwidths, by the same quadrature.
 
-        Parameters
-        ----------
-        T
-            With kernels of these bandwidths.
-        penalty
-            η, which may be 0.
+        η may be 0.
 
         Raises
         ------
@@ -249,27 +213,10 @@ class Likelihood:
             [logsumexp(kernel[rows] @ potential + log_weights, axis=1) for rows in blocks]
         )
 
-    def _on(self, rows: np.ndarray) -> "Likelihood":
-        """Return the likelihood of some of the rows."""
-        return Likelihood(self.X[rows], self.Y[rows], *self._widths, self._base, self._weight)
-
-    @cached_property
-    def _preconditioner(self) -> Preconditioner:
-        return Preconditioner.of_rows(self._phi, self._psi)
-
     def _refined(self, finer: int) -> int:
         if finer >= _FINEST[len(self._sides)]:
-            raise FloatingPointError(
-                f"log Z still moves by more than {_MOVED:g} nats with {finer} panels in the place "
-                "of one: T is too steep to integrate; take a larger bandwidth or η"
-            )
+            raise FloatingPointError("T is too steep to integrate: take a larger bandwidth or η")
         return 2 * finer
-
-    def _resolved(self, theta: np.ndarray, finer: int) -> bool:
-        coarse, fine = (
-            likelihood.log_normalisers(self._phi, theta, self._grid(k)) for k in (finer, 2 * finer)
-        )
-        return float(np.mean(np.abs(fine - coarse))) <= _MOVED
 
     def _nodes(self, finer: int) -> tuple[np.ndarray, np.ndarray]:
         """Return nodes (q, d_y) and weights (q,) of Gauss-Legendre panels."""
@@ -290,13 +237,6 @@ class Likelihood:
             self._grids[finer] = OutputGrid(psi, np.append(log_weights, log_outside))
         return self._grids[finer]
 
-    def _lattice(self) -> np.ndarray:
-        """Return points half a bandwidth apart that cover all nodes."""
-        sides = zip(self._sides, self._widths[1], strict=True)
-        return _product(
-            [np.linspace(a, b, 2 + int((b - a) / (_SHARE * width))) for (a, b, _), width in sides]
-        )
-
 
 def _sides(Y, bandwidth, base: GaussianBase | UniformBase) -> list[tuple[float, float, float]]:
     """Return of each dimension of y the ends beyond which T p_0 is p_0 or 0, and a panel width."""
@@ -304,14 +244,11 @@ def _sides(Y, bandwidth, base: GaussianBase | UniformBase) -> list[tuple[float, 
         sides = zip(base.lower, base.upper, bandwidth, strict=True)
         return [(float(a), float(b), float(width)) for a, b, width in sides]
     if Y.shape[1] != 1:
-        raise ValueError(
-            "the optimum is computed by quadrature over y, for d_y = 1, or 2 with base='uniform'; "
-            f"got d_y = {Y.shape[1]}"
-        )
+        raise ValueError(f"d_y must be 1, or 2 with base='uniform'; got d_y = {Y.shape[1]}")
     # Where p_0 has mass the optimum is not 0, however far the rows are: it lowers p there.
     width, mean, tail = float(bandwidth[0]), float(base.mean[0]), _TAIL * float(base.std[0])
-    lower = min(float(Y.min()) - _REACH * width, mean - tail)
-    upper = max(float(Y.max()) + _REACH * width, mean + tail)
+    lower = min(float(Y.min()) - KERNEL_REACH * width, mean - tail)
+    upper = max(float(Y.max()) + KERNEL_REACH * width, mean + tail)
     return [(lower, upper, float(min(width, base.std[0])))]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,20 +13,31 @@ from kcde.estimators._shared.rows import some_columns
 from kcde.estimators.base import Tags
 from kcde.seeding import rng_of, seed_of
 
-_COUNTS = ("hidden_units", "blocks", "moment_samples")
+HELD_OUT_PARTS = 5
+"""Where a flow is chosen from candidates, one of so many parts of the rows chooses."""
+
 _LOG_TWO_PI = np.log(2.0 * np.pi)
+
+
+class Candidate(NamedTuple):
+    """What is chosen together."""
+
+    hidden_units: int
+    blocks: int
+    learning_rate: float
 
 
 class ConditionalFlow(BatchFitted, Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
-    A subclass says which layers, and the learning rate at √n = 28.
+    A subclass says which layers, how many more than blocks, and the learning rate at √n = 28.
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False)
-    _trainer: ClassVar[str] = "kcde.estimators._flows.selection"
+    _trainer: ClassVar[str] = "kcde.estimators._flows.training"
     kind: ClassVar[str]
     rate: ClassVar[float]
+    more_layers: ClassVar[int] = 0
 
     def __init__(
         self,
@@ -64,16 +75,12 @@ class ConditionalFlow(BatchFitted, Pushforward):
 
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""
-        for name in _COUNTS:
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+        for name in ("hidden_units", "blocks", "moment_samples"):
+            _check(name, [getattr(self, name)])
         self.cv_results_ = {}
         counts, rates = _stages(self.steps, self.learning_rate)
         if self.candidates is not None:
-            from kcde.estimators._flows.selection import check_candidates
-
-            self._candidates = check_candidates(self.candidates, counts, Y.shape[0])
+            self._candidates = _checked_candidates(self.candidates, counts, Y.shape[0])
         rule = self.rate * np.sqrt(Y.shape[0]) / 28.0
         self._plan = tuple((count, rates[k] or rule) for k, count in enumerate(counts))
         used = [rate for _, rate in self._plan]
@@ -87,7 +94,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         return (self._architecture(), self._plan, tried, X.shape, Y.shape)
 
     def _architecture(self, hidden_units=None, blocks=None):
-        from kcde.estimators._flows.model import Architecture
+        from kcde.estimators._flows.training import Architecture
 
         blocks = blocks or self.blocks
         return Architecture(
@@ -95,34 +102,21 @@ class ConditionalFlow(BatchFitted, Pushforward):
             inputs=max(1, self.n_features_in_),
             outputs=self.n_outputs_,
             hidden_units=hidden_units or self.hidden_units,
-            layers=self._layers(blocks),
+            layers=blocks + self.more_layers,
             normalised=blocks if self.batch_normalisation else 0,
         )
-
-    def _layers(self, blocks: int) -> int:
-        return blocks
 
     @staticmethod
     def _train(estimators: Sequence["ConditionalFlow"]) -> list[FloatingPointError | None]:
         """Train estimators of one shape; return the error of each, or None."""
-        from kcde.estimators._flows.training import train
+        from kcde.estimators._flows.training import choose, train
 
         first = estimators[0]
-        seeds = [seed_of("flow", estimator.random_state) % 2**32 for estimator in estimators]
+        seeds = np.array([seed_of("flow", e.random_state) % 2**32 for e in estimators], np.uint32)
         X, Y = (np.stack(part) for part in zip(*[e._problem for e in estimators], strict=True))
-        seeds = np.array(seeds, np.uint32)
-        if first.candidates is not None:
-            return ConditionalFlow._tune(estimators, seeds, X, Y)
-        trained = train(first._architecture(), seeds, X, Y, first._plan)
-        pairs = zip(estimators, trained, strict=True)
-        return [estimator._take(*outcome) for estimator, outcome in pairs]
-
-    @staticmethod
-    def _tune(estimators: Sequence["ConditionalFlow"], seeds, X, Y) -> list:
-        """Choose among the candidates for each estimator, and train it with its choice."""
-        from kcde.estimators._flows.selection import choose
-
-        first = estimators[0]
+        if first.candidates is None:
+            trained = train(first._architecture(), seeds, X, Y, first._plan)
+            return [e._take(*outcome) for e, outcome in zip(estimators, trained, strict=True)]
         states = [estimator.random_state for estimator in estimators]
         tried = [(first._architecture(c.hidden_units, c.blocks), c) for c in first._candidates]
         chosen = choose(tried, seeds, X, Y, states, first._plan[0][0])
@@ -233,17 +227,31 @@ def _stages(steps, rate) -> tuple[list, list]:
     elif np.ndim(steps) == np.ndim(rate) == 1 and len(steps) == len(rate) > 0:
         counts, rates = list(steps), list(rate)
     else:
-        raise ValueError(
-            "steps and learning_rate must be numbers, or sequences of one length, an entry a "
-            f"stage; got {steps!r} and {rate!r}"
-        )
+        raise ValueError(f"steps {steps!r} and learning_rate {rate!r} must be of one length")
+    _check("steps", counts, rates)
+    return counts, rates
+
+
+def _checked_candidates(given, counts: Sequence[int], n: int) -> list[Candidate]:
+    """Return candidates, checked against the stages of the training and n rows."""
+    if len(counts) > 1:
+        raise ValueError(f"candidates are trained in one stage; got {len(counts)} in steps")
+    if n < HELD_OUT_PARTS:
+        raise ValueError(f"holding out a fifth needs at least {HELD_OUT_PARTS} rows; got {n}")
+    if not len(given) or any(np.shape(each) != (3,) for each in given):
+        raise ValueError(f"candidates must be triples (units, blocks, rate); got {given!r}")
+    for units, blocks, rate in given:
+        _check("candidates", [units, blocks], [rate])
+    return [Candidate(*each) for each in given]
+
+
+def _check(name: str, counts, rates=()) -> None:
     for count in counts:
         if not (isinstance(count, Integral) and count >= 1):
-            raise ValueError(f"steps must be a positive whole number; got {count!r}")
-    for value in rates:
-        if value is not None and not 0 < value < np.inf:
-            raise ValueError(f"learning_rate must be a positive number or None; got {value!r}")
-    return counts, rates
+            raise ValueError(f"{name} must be a positive whole number; got {count!r}")
+    for rate in rates:
+        if rate is not None and not 0 < rate < np.inf:
+            raise ValueError(f"the learning_rate must be a positive number or None; got {rate!r}")
 
 
 def _log_normal(z: np.ndarray) -> np.ndarray:

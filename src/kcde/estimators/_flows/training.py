@@ -1,6 +1,11 @@
-"""Training flows: full-batch Adam, several problems of one shape in one compiled program."""
+"""Conditional flows of flowjax: how they are built, evaluated in float64, trained and chosen.
+
+Training is full-batch Adam in float32, several problems of one shape in one compiled program.
+Batch normalisation stands between the layers (Dinh et al., ICLR 2017, section 3.7).
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -9,23 +14,192 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flowjax.distributions import Transformed
-from jax import lax
-from paramax import NonTrainable
+from flowjax.bijections import AbstractBijection, Chain, Invert, Scan
+from flowjax.distributions import StandardNormal, Transformed
+from flowjax.flows import coupling_flow, masked_autoregressive_flow
+from jax import Array, lax
+from paramax import AbstractUnwrappable, NonTrainable
 
-from kcde.estimators._flows.model import (
-    Architecture,
-    Flow,
-    initial_leaves,
-    layers_of,
-    rebuilt,
-    with_statistics,
-)
-from kcde.estimators._flows.normalisation import moments, normalised
+from kcde.estimators._flows.base import HELD_OUT_PARTS, Candidate
+from kcde.estimators._shared.batch_fit import configure
+from kcde.seeding import rng_of
+from kcde.selection import kfold
 
+configure()
+
+PATIENCE = 30
+"""Steps without a better held-out likelihood after which a training stops."""
+
+_HIDDEN_LAYERS = 2
+_FEWEST_ROWS, _MOST_ROWS = 64, 8192
+_LEAST_VARIANCE = 1e-5
 _BLOCK = 1024
 # Of the gradient of a sum over rows, as the authors'.
 _WEIGHT_DECAY = 1e-6
+
+
+class BatchNormalisation(AbstractBijection):
+    """y -> (y - mean) / √variance · exp(log_gamma) + beta, at first the identity.
+
+    While weights are trained the moments are those of all rows that enter, functions of the
+    weights before; after it they are constants, and no row's density depends on another row.
+    """
+
+    shape: tuple[int, ...] = eqx.field(static=True)
+    cond_shape: None = eqx.field(static=True)
+    log_gamma: Array
+    beta: Array
+    mean: Array | AbstractUnwrappable[Array]
+    variance: Array | AbstractUnwrappable[Array]
+
+    def __init__(self, outputs: int):
+        self.shape, self.cond_shape = (outputs,), None
+        self.log_gamma = self.beta = jnp.zeros(outputs)
+        self.mean, self.variance = NonTrainable(jnp.zeros(outputs)), NonTrainable(jnp.ones(outputs))
+
+    def transform_and_log_det(self, x, condition=None):
+        return normalised(self, x, self.mean, self.variance)
+
+    def inverse_and_log_det(self, y, condition=None):
+        log_slope = _log_slope(self, self.variance)
+        return (y - self.beta) * jnp.exp(-log_slope) + self.mean, -jnp.sum(log_slope)
+
+
+def normalised(layer: BatchNormalisation, Y, mean, variance):
+    """Return rows Y (..., d_y) normalised by these moments, and the log slope, one number."""
+    log_slope = _log_slope(layer, variance)
+    return (Y - mean) * jnp.exp(log_slope) + layer.beta, jnp.sum(log_slope)
+
+
+def moments(Y, real):
+    """Return mean and variance + 1e-5, shape (d_y,), of the rows of Y (..., d_y) that are real."""
+    rows, weight = Y.reshape(-1, Y.shape[-1]), real.reshape(-1, 1) / jnp.sum(real)
+    mean = jnp.sum(weight * rows, axis=0)
+    return mean, jnp.sum(weight * (rows - mean) ** 2, axis=0) + _LEAST_VARIANCE
+
+
+def _log_slope(layer: BatchNormalisation, variance):
+    return layer.log_gamma - 0.5 * jnp.log(variance)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Parameters that flows must share to be computed by one program.
+
+    `kind` is "coupling" or "autoregressive", inputs d_x, at least 1, outputs d_y, hidden_units the
+    units of each of the two hidden layers of a conditioner, layers the number of transformations
+    of y, one after the other, of which the first `normalised`, counted from that of y, are followed
+    by batch normalisation.
+    """
+
+    kind: str
+    inputs: int
+    outputs: int
+    hidden_units: int
+    layers: int
+    normalised: int = 0
+
+    def build(self, key) -> Transformed:
+        """Return a flow with random weights.
+
+        A layer takes each y_i to y_i s + t, with s > 0.01 and t a network's functions of x and
+        of the y that the layer lets it see; the last layer gives a standard normal. Behind each
+        is a batch normalisation, which is the identity until statistics are put in.
+        """
+        coupling = self.kind == "coupling"
+        flow = (coupling_flow if coupling else masked_autoregressive_flow)(
+            key,
+            base_dist=StandardNormal((self.outputs,)),
+            cond_dim=self.inputs,
+            flow_layers=self.layers,
+            nn_width=self.hidden_units,
+            nn_depth=_HIDDEN_LAYERS,
+            nn_activation=jax.nn.elu if coupling else jnp.tanh,
+        )
+        followed = eqx.filter_vmap(lambda layer: Chain([layer, BatchNormalisation(self.outputs)]))
+        layers = followed(layers_of(flow))
+        return Transformed(flow.base_dist, Invert(Scan(layers)))
+
+
+class Flow:
+    """A trained flow, T_x(z) = y with z standard normal.
+
+    `leaves` are its arrays, in the order of `jax.tree.leaves`; floating ones become float64.
+    """
+
+    def __init__(self, architecture: Architecture, leaves: list):
+        self.architecture = architecture
+        arrays = map(np.asarray, leaves)
+        self.leaves = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
+
+    def is_finite(self) -> bool:
+        """Return whether every number in it is."""
+        return all(bool(np.isfinite(leaf).all()) for leaf in self.leaves)
+
+    def inverse(self, X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return z = T_x⁻¹(y), shape (n, d_y), and log |dz/dy|, shape (n,), of pairs of rows."""
+        return self._in_blocks(_inverse, X, Y)
+
+    def push(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """Return T_x(z), shape (n, d_y), of pairs of rows."""
+        return self._in_blocks(_push, X, Z)[0]
+
+    def _in_blocks(self, function, X, V) -> tuple[np.ndarray, ...]:
+        """Apply a compiled function to blocks of few different lengths: each length compiles."""
+        with jax.enable_x64(True):
+            parts = []
+            for start in range(0, max(1, len(V)), _MOST_ROWS):
+                x, v = X[start : start + _MOST_ROWS], V[start : start + _MOST_ROWS]
+                found = function(self.architecture, self.leaves, _padded(x), _padded(v))
+                parts.append([np.asarray(part)[: len(v)] for part in found])
+        return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
+
+
+def rebuilt(architecture: Architecture, leaves: list) -> Transformed:
+    """Return the flow with these arrays; inside a compiled function the others cost nothing."""
+    arrays, rest = eqx.partition(architecture.build(_key(0)), eqx.is_array)
+    return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), leaves), rest)
+
+
+def layers_of(flow: Transformed):
+    """Return the layers of a flow, each with its batch normalisation, stacked in their arrays."""
+    return flow.bijection.bijection.bijection
+
+
+def with_statistics(flow: Transformed, mean, variance) -> Transformed:
+    """Return the flow with these moments, shapes (layers, d_y), in its batch normalisations."""
+
+    def statistics(flow):
+        normalisation = layers_of(flow).bijections[1]
+        return normalisation.mean, normalisation.variance
+
+    return eqx.tree_at(statistics, flow, (mean, variance))
+
+
+@partial(jax.jit, static_argnums=0)
+def initial_leaves(architecture: Architecture, seed) -> list:
+    """Return the arrays of a flow with random weights, from an unsigned 32-bit seed."""
+    return jax.tree.leaves(eqx.filter(architecture.build(_key(seed)), eqx.is_array))
+
+
+def _key(seed):
+    # This generator compiles in a second where the default takes six. It is not to be vmapped.
+    return jax.random.key(seed, impl="unsafe_rbg")
+
+
+@partial(jax.jit, static_argnums=0)
+def _inverse(architecture: Architecture, leaves: list, X, Y):
+    return rebuilt(architecture, leaves).bijection._vectorize.inverse_and_log_det(Y, X)
+
+
+@partial(jax.jit, static_argnums=0)
+def _push(architecture: Architecture, leaves: list, X, Z):
+    return (rebuilt(architecture, leaves).bijection._vectorize.transform(Z, X),)
+
+
+def _padded(rows: np.ndarray) -> np.ndarray:
+    size = max(_FEWEST_ROWS, 1 << max(0, len(rows) - 1).bit_length())
+    return np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]))])
 
 
 def train(
@@ -37,27 +211,14 @@ def train(
 ) -> list[tuple[Flow, np.ndarray]]:
     """Maximise the likelihood of each of P problems, in float32.
 
-    Parameters
-    ----------
-    architecture
-        Architecture of all flows.
-    seeds
-        Seeds of the initial weights, unsigned 32-bit integers, shape (P,).
-    X, Y
-        Shapes (P, n, d_x), (P, n, d_y).
-    stages
-        Steps of Adam, each on all rows, on the sum over rows, with weight decay 1e-6, and their
-        learning rate; every stage begins with new moments.
+    Seeds of the initial weights are unsigned 32-bit integers, shape (P,), and X, Y of shapes
+    (P, n, d_x), (P, n, d_y). A stage is a number of steps of Adam, each on all rows, on the sum
+    over rows, with weight decay 1e-6, and their learning rate; every stage begins with new moments.
 
-    Returns
-    -------
-    list
-        For each problem its flow, and the mean negative log density of a row before each step,
-        nats, shape (all steps,). They depend on the other problems only through rounding.
+    Returns for each problem its flow, and the mean negative log density of a row before each step,
+    nats, shape (all steps,). They depend on the other problems only through rounding.
     """
-    starts = [initial_leaves(architecture, seed) for seed in seeds]
-    leaves = [np.stack(same) for same in zip(*starts, strict=True)]
-    rows, parts = _blocks(X, Y), []
+    leaves, rows, parts = _initial(architecture, seeds), _blocks(X, Y), []
     for steps, rate in stages:
         leaves, losses = _train_all(architecture, steps, np.float32(rate), leaves, rows)
         parts.append(np.asarray(losses, dtype=np.float64))
@@ -73,13 +234,10 @@ def _train_all(architecture: Architecture, steps: int, learning_rate, leaves, ro
 
 
 def _train_one(architecture: Architecture, steps: int, learning_rate, leaves, rows: "_Rows"):
-    weights, rest = eqx.partition(
-        rebuilt(architecture, leaves), eqx.is_inexact_array, is_leaf=_is_constant
-    )
-    optimiser = optax.chain(optax.add_decayed_weights(_WEIGHT_DECAY), optax.adam(learning_rate))
+    weights, rest, optimiser = _trainable(architecture, leaves, learning_rate)
 
     def loss(weights):
-        return _summed_loss(eqx.combine(weights, rest, is_leaf=_is_constant), architecture, rows)
+        return _summed_loss(_combine(weights, rest), architecture, rows)
 
     def step(state, _):
         weights, moments = state
@@ -88,7 +246,7 @@ def _train_one(architecture: Architecture, steps: int, learning_rate, leaves, ro
         return (optax.apply_updates(weights, change), moments), value / jnp.sum(rows.real)
 
     (weights, _), losses = lax.scan(step, (weights, optimiser.init(weights)), length=steps)
-    flow = eqx.combine(weights, rest, is_leaf=_is_constant)
+    flow = _combine(weights, rest)
     flow = with_statistics(flow, *_summed_loss(flow, architecture, rows)[1])
     return jax.tree.leaves(eqx.filter(flow, eqx.is_array)), losses
 
@@ -96,16 +254,8 @@ def _train_one(architecture: Architecture, steps: int, learning_rate, leaves, ro
 class Watched(NamedTuple):
     """Flows of P problems, each as it was after `steps` of Adam.
 
-    Attributes
-    ----------
-    flows
-        P flows.
-    steps
-        Shape (P,).
-    held_out
-        Mean log density of the rows held out, nats, shape (P,); -inf where the first step diverged.
-    histories
-        P arrays, as `train` gives them.
+    The held-out values are mean log densities, nats, -inf where the first step diverged; histories
+    are as `train` gives them.
     """
 
     flows: list[Flow]
@@ -130,22 +280,10 @@ def train_watched(
     The statistics of the batch normalisations are of the other rows, then as later. A training ends
     `patience` steps after its best, or after `most_steps`.
 
-    Parameters
-    ----------
-    architecture, seeds, X, Y
-        As for `train`.
-    held
-        Whether a row is held out, shape (P, n).
-    rates
-        Learning rates, shape (P,).
-    most_steps, patience
-        See above.
-    steps
-        Shape (P,): as many steps instead, whatever the rows held out say; none need be.
+    `held` says whether a row is held out, shape (P, n); rates are of shape (P,). Steps, shape (P,),
+    are as many steps instead, whatever the rows held out say; none need be.
     """
-    starts = [initial_leaves(architecture, seed) for seed in seeds]
-    leaves = [np.stack(same) for same in zip(*starts, strict=True)]
-    rows = _blocks(X, Y)
+    leaves, rows = _initial(architecture, seeds), _blocks(X, Y)
     watched = _blocks(X, held[:, :, None].astype(float)).Y[..., 0]
     rows = rows._replace(real=rows.real * (1.0 - watched))
     given = np.full(len(seeds), -1) if steps is None else steps
@@ -168,14 +306,10 @@ def _watch_all(fixed: tuple, leaves, rows: "_Rows", held, rates, given):
 
 
 def _watch_one(architecture, most_steps, patience, leaves, rows: "_Rows", held, rate, given):
-    weights, rest = eqx.partition(
-        rebuilt(architecture, leaves), eqx.is_inexact_array, is_leaf=_is_constant
-    )
-    optimiser = optax.chain(optax.add_decayed_weights(_WEIGHT_DECAY), optax.adam(rate))
+    weights, rest, optimiser = _trainable(architecture, leaves, rate)
 
     def loss(weights):
-        flow = eqx.combine(weights, rest, is_leaf=_is_constant)
-        log_density, _ = _log_densities(flow, architecture, rows)
+        log_density, _ = _log_densities(_combine(weights, rest), architecture, rows)
         # 0 of a row whose density has left the range would make NaN of the sum of the others.
         of_held = jnp.sum(jnp.where(held > 0, log_density, 0.0)) / jnp.maximum(jnp.sum(held), 1.0)
         return -jnp.sum(jnp.where(rows.real > 0, log_density, 0.0)), of_held
@@ -204,7 +338,7 @@ def _watch_one(architecture, most_steps, patience, leaves, rows: "_Rows", held, 
         0, weights, optimiser.init(weights), -jnp.inf, 0, weights, True, jnp.zeros(most_steps + 1)
     )
     end = lax.while_loop(goes_on, move, start)
-    flow = eqx.combine(end.best_weights, rest, is_leaf=_is_constant)
+    flow = _combine(end.best_weights, rest)
     flow = with_statistics(flow, *_log_densities(flow, architecture, rows)[1])
     # Weights that no step has made better, and that left the range, are not a training.
     best = jnp.where((end.best_step == 0) & ~end.finite, -jnp.inf, end.best)
@@ -222,6 +356,24 @@ class _State(NamedTuple):
     best_weights: Transformed
     finite: bool
     losses: np.ndarray
+
+
+def _initial(architecture: Architecture, seeds: np.ndarray) -> list:
+    """Return the arrays of flows with random weights, each stacked."""
+    starts = [initial_leaves(architecture, seed) for seed in seeds]
+    return [np.stack(same) for same in zip(*starts, strict=True)]
+
+
+def _trainable(architecture: Architecture, leaves: list, rate) -> tuple:
+    """Return the weights of a flow, the rest of it, and the optimiser."""
+    flow = rebuilt(architecture, leaves)
+    weights, rest = eqx.partition(flow, eqx.is_inexact_array, is_leaf=_is_constant)
+    optimiser = optax.chain(optax.add_decayed_weights(_WEIGHT_DECAY), optax.adam(rate))
+    return weights, rest, optimiser
+
+
+def _combine(weights, rest) -> Transformed:
+    return eqx.combine(weights, rest, is_leaf=_is_constant)
 
 
 def _is_constant(node) -> bool:
@@ -288,3 +440,54 @@ def _blocks(X: np.ndarray, Y: np.ndarray) -> _Rows:
     padded = (np.pad(array, padding).astype(np.float32) for array in (X, Y, real))
     X, Y, real = (array.reshape(len(array), count, size, -1) for array in padded)
     return _Rows(X, Y, real[..., 0])
+
+
+def choose(
+    tried: Sequence[tuple[Architecture, Candidate]],
+    seeds: np.ndarray,
+    X: np.ndarray,
+    Y: np.ndarray,
+    states: Sequence,
+    most_steps: int,
+) -> list[tuple]:
+    """Choose for each of P problems, and train the choice on all rows.
+
+    Candidates of one architecture are trained together, for all problems; so are those chosen.
+
+    `tried` are candidates with their architectures, states the seeds of the rows held out, one a
+    problem. Returns for each the candidate, the flow that it was trained to, its history, and how
+    all did.
+    """
+    P, n = X.shape[:2]
+    held = np.zeros((P, n), dtype=bool)
+    for p, state in enumerate(states):
+        held[p, kfold(n, HELD_OUT_PARTS, rng_of("selection", state))[0]] = True
+    score, steps = np.full((P, len(tried)), -np.inf), np.zeros((P, len(tried)), dtype=int)
+    groups: dict[Architecture, list[int]] = {}
+    for k, (architecture, _) in enumerate(tried):
+        groups.setdefault(architecture, []).append(k)
+    for architecture, members in groups.items():
+        problems = np.tile(np.arange(P), len(members))
+        rates = np.repeat([tried[k][1].learning_rate for k in members], P)
+        data = seeds[problems], X[problems], Y[problems], held[problems]
+        found = train_watched(architecture, *data, rates, most_steps, PATIENCE)
+        score[:, members] = found.held_out.reshape(-1, P).T
+        steps[:, members] = found.steps.reshape(-1, P).T
+    best = np.argmax(score, axis=1)
+    done: dict[int, tuple] = {}
+    candidates = [candidate for _, candidate in tried]
+    for architecture, members in groups.items():
+        own = np.flatnonzero(np.isin(best, members))
+        if not len(own):
+            continue
+        # As many problems as before, some of them again: another number would recompile.
+        problems = np.resize(own, P * len(members))
+        rates = np.array([candidates[k].learning_rate for k in best[problems]])
+        data = seeds[problems], X[problems], Y[problems], np.zeros_like(held[problems])
+        given = steps[problems, best[problems]]
+        found = train_watched(architecture, *data, rates, most_steps, PATIENCE, given)
+        for place, p in enumerate(own):
+            results = {"candidates": candidates, "score": score[p], "steps": steps[p]}
+            trained = found.flows[place], found.histories[place]
+            done[p] = candidates[best[p]], *trained, results
+    return [done[p] for p in range(P)]

@@ -1,6 +1,5 @@
 """Base class of the low-rank estimators of conditional expectations (jdl)."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from numbers import Real
@@ -10,8 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._low_rank.basis import Basis
-from kcde.estimators._low_rank.functions import Projection, moment_functions
+from kcde.estimators._low_rank.basis import Basis, Projection
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import ConditionalDensity, Tags
@@ -38,10 +36,10 @@ class Summary(NamedTuple):
 
     def truncate(self, basis_x: Basis, basis_y: Basis) -> "Summary":
         """Return the summary of bases truncated from these, without a pass over the rows."""
-        return rotated(basis_x, basis_y, self.products[: basis_y.rank, : basis_x.rank])
+        return _rotated(basis_x, basis_y, self.products[: basis_y.rank, : basis_x.rank])
 
 
-def rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
+def _rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
     """Return the summary of bases from averages of the products of their coordinates."""
     cross = basis_y.rotation.T @ products @ basis_x.rotation
     return Summary(basis_x, basis_y, cross, products)
@@ -63,7 +61,7 @@ def with_regularizations(model, values: Sequence[float]) -> list:
     return models
 
 
-class LowRankConditional(RowChecks, BaseEstimator, ABC):
+class LowRankConditional(RowChecks, BaseEstimator):
     """Conditional expectations E[f(Y)|x] = f̄ + φᵀ H ψ(x), in a basis of each variable.
 
     X and Y are arrays or data frames; Y of shape (n,), also a Series, stands for (n, 1). Every
@@ -71,9 +69,19 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     finite or beyond 1e100 in size, or a data frame has other columns than in `fit`, and
     scikit-learn's `NotFittedError` before `fit`. There is no density, and asking for one raises
     `AttributeError`, which names the class that has one.
+
+    A subclass gives `make_basis_x(X)` and `make_basis_y(Y)`, the bases over training rows;
+    `_check_parameters()`; `_solve(summary, near)`, which returns coefficients (m_Y, m_X) and
+    reports of the solver, where `near` is None or was fitted with another λ; `support_`, the values
+    of y that `weights` refer to, (k, d_y); `project(f)`, the projection of f: (k, d_y) -> (k, q),
+    which depends on y alone, so that one serves every λ and every basis of x;
+    `_directions(projection)`, what the features are multiplied by for an expectation, (m_X, w), and
+    `_expected(projection, products)`, E[f(Y)|x] (q, n) from these products (w, n); and
+    `_weights_of(models, features)`, the weights of several models with the same bases.
     """
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False)
+
     density_instead: ClassVar[str]
     """Which class offers a density instead, for the error message."""
 
@@ -150,7 +158,16 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
             check_not_constant(Y)
         with thread_limit((Y if summary is None else summary.basis_y.points).shape[0]):
             summary = self.summarise(X, Y) if summary is None else summary
-            outcomes = _fitted(models, summary, return_errors)
+            # Each from the one before it.
+            outcomes, fitted = [], None
+            for model in models:
+                try:
+                    fitted = model._fit_summary(summary, fitted)
+                    outcomes.append(fitted)
+                except FloatingPointError as error:
+                    if not return_errors:
+                        raise
+                    outcomes.append(error)
         for model in models:
             model._record_feature_names(given)
         return outcomes
@@ -175,26 +192,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         basis_x = self.make_basis_x(X) if basis_x is None else basis_x
         basis_y = self.make_basis_y(Y) if basis_y is None else basis_y
         products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
-        return rotated(basis_x, basis_y, products)
-
-    @abstractmethod
-    def make_basis_x(self, X) -> Basis:
-        """Return the basis of functions of x over training rows X (n, d_x)."""
-
-    @abstractmethod
-    def make_basis_y(self, Y) -> Basis:
-        """Return the basis of functions of y over training rows Y (n, d_y)."""
-
-    @abstractmethod
-    def _solve(self, summary: Summary, near: "LowRankConditional | None"):
-        """Return coefficients (m_Y, m_X) and set what is reported of the solver.
-
-        `near` has been fitted to the same summary with another λ.
-        """
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise `ValueError` where a hyper-parameter is out of its range."""
+        return _rotated(basis_x, basis_y, products)
 
     def _fit_summary(self, summary: Summary, near=None):
         self._record_input(None, summary.basis_x.points, summary.basis_y.points)
@@ -210,18 +208,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     def _report(self, status: str, residual: float, iterations: int):
         self.solver_status_, self.solver_residual_ = status, residual
         self.solver_iterations_ = iterations
-
-    @property
-    @abstractmethod
-    def support_(self):
-        """The values of y that `weights` refer to, shape (k, d_y)."""
-
-    @abstractmethod
-    def project(self, f: Callable) -> Projection:
-        """Return the projection of a function f: (k, d_y) -> (k, q), for `expectation`.
-
-        It depends on y alone, so that one projection serves every λ and every basis of x.
-        """
 
     def features(self, X):
         """Return Ψ_X at X (n, d_x), shape (n, m_X); n m_X (d_x + m_X) multiplications.
@@ -250,14 +236,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         return [
             model._expected(projection, part).T for model, part in zip(models, parts, strict=True)
         ]
-
-    @abstractmethod
-    def _directions(self, projection: Projection):
-        """Return what the features are multiplied by for an expectation, shape (m_X, w)."""
-
-    @abstractmethod
-    def _expected(self, projection: Projection, products):
-        """Return E[f(Y)|x], shape (q, n), from the features times `_directions`, (w, n)."""
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], never renormalised.
@@ -300,7 +278,7 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     def conditional_moments(self, X):
         """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
         d = self._check_fitted().n_outputs_
-        moments = self.conditional_expectation(moment_functions, X)
+        moments = self.conditional_expectation(_moment_functions, X)
         xp = array_namespace(moments)
         second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
@@ -308,19 +286,6 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
     def weights(self, X):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
         return self._weights_of([self], self.features(X))[0]
-
-    @staticmethod
-    @abstractmethod
-    def _weights_of(models: Sequence["LowRankConditional"], features) -> list:
-        """Return `weights` of each of several models of one kind with the same bases.
-
-        Parameters
-        ----------
-        models
-            Fitted.
-        features
-            Result of `features(X)`.
-        """
 
     def sample(self, X, n_samples: int, rng: np.random.Generator):
         """Draw rows of `support_` by their weights, negative ones taken as zero.
@@ -346,41 +311,26 @@ class LowRankConditional(RowChecks, BaseEstimator, ABC):
         require_generator(rng)
         X = self._check_features(X)
         support = self.support_
-        draws = [
-            self._draw_rows(X[rows, :], n_samples, rng)
-            for rows in row_blocks(X.shape[0], support.shape[0], like=X)
-        ]
-        chosen = np.concatenate(draws).reshape(-1)
-        taken = take_rows(support, chosen)
+        draws = []
+        for rows in row_blocks(X.shape[0], support.shape[0], like=X):
+            cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X[rows, :])), 0.0), axis=1)
+            if not np.all(cumulative[:, -1] > 0):
+                raise FloatingPointError("no weight is positive at some x; constrain the fit")
+            uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
+            pairs = zip(cumulative, uniform, strict=True)
+            draws += [np.searchsorted(c, u, side="right") for c, u in pairs]
+        taken = take_rows(support, np.concatenate(draws))
         return array_namespace(X).reshape(taken, (X.shape[0], n_samples, support.shape[1]))
 
-    def _draw_rows(self, X, n_samples, rng) -> np.ndarray:
-        cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X)), 0.0), axis=1)
-        if not np.all(cumulative[:, -1] > 0):
-            raise FloatingPointError(
-                "no weight is positive at some x, so that nothing can be drawn there; constrain "
-                "the fit or raise the regularization"
-            )
-        uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
-        pairs = zip(cumulative, uniform, strict=True)
-        return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
+
+def _moment_functions(Y):
+    """Return y and the products of its entries, shape (k, d_y + d_y²), for Y (k, d_y)."""
+    xp = array_namespace(Y)
+    products = xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))
+    return xp.concat([Y, products], axis=1)
 
 
-def _fitted(models: list, summary: Summary, return_errors: bool) -> list:
-    """Fit each model from the one before it; an error replaces the model or is raised."""
-    outcomes, fitted = [], None
-    for model in models:
-        try:
-            fitted = model._fit_summary(summary, fitted)
-            outcomes.append(fitted)
-        except FloatingPointError as error:
-            if not return_errors:
-                raise
-            outcomes.append(error)
-    return outcomes
-
-
-_OF_DENSITIES = frozenset(
-    name for name in set(dir(ConditionalDensity)) - set(dir(LowRankConditional)) if name[0] != "_"
-)
+_OF_DENSITIES = {
+    n for n in dir(ConditionalDensity) if n[0] != "_" and not hasattr(LowRankConditional, n)
+}
 """Public names of densities that these estimators lack."""

@@ -4,21 +4,27 @@ A basis Ψ is orthonormal in its Hilbert space and orthogonal under the training
 estimator needs of the n rows are sums over them, so that rows of Ψ exist for a chunk at a time.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
-from kcde.arrays import array_namespace, cholesky, row_blocks, solve_triangular
-from kcde.linalg import PivotedCholesky, symmetric_spectrum
+from kcde.arrays import array_namespace, cholesky, row_blocks, solve_triangular, take_rows, to_numpy
+from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
+from kcde.linalg import PivotedCholesky, pivoted_cholesky, symmetric_spectrum
+from kcde.seeding import rng_of
 
 # Share of a monomial's square below which its part outside the others is rounding.
 _DEPENDENT = 1e-12
+_MEDIAN_ROWS = 1000
 
 
-class Basis(ABC):
-    """Ψ = L V over the training rows; a subclass sets `rotation` and what `coordinates` need.
+class Basis:
+    """Ψ = L V over the training rows.
+
+    A subclass gives `features(points)`, Ψ at points (k, d), shape (k, m), and `coordinates(rows)`,
+    rows of L, shape (len rows, m), for a slice of the training rows.
 
     Attributes
     ----------
@@ -44,39 +50,17 @@ class Basis(ABC):
         """m, the number of functions."""
         return self.mean.shape[0]
 
-    @abstractmethod
-    def features(self, points):
-        """Return Ψ at points of shape (k, d): shape (k, m)."""
-
-    @abstractmethod
-    def coordinates(self, rows: slice):
-        """Return rows of L, shape (len rows, m), for a slice of the training rows."""
-
-    @abstractmethod
-    def bounds(self):
-        """Return lower and upper bounds of each function at every point, shapes (m,)."""
-
     def blocks(self, width: int = 0) -> list[slice]:
         """Return slices of the training rows, for temporaries of m + width numbers a row."""
         n, width = self.points.shape[0], self.rank + width
         return row_blocks(n, width, cached=True, like=self.points)
 
-    def mean_products(self, values: Callable, width: int):
-        """Return averages of value × function over the training rows, shape (width, m).
-
-        n m (d + m + width) time at most.
-
-        Parameters
-        ----------
-        values
-            Maps a slice of the rows to values of shape (len rows, width).
-        width
-            Number of values per row.
-        """
-        return self.mean_coordinates(values, width) @ self.rotation
-
     def mean_coordinates(self, values: Callable, width: int):
-        """Return the same averages of value × coordinate, a column of L."""
+        """Return averages of value × coordinate, a column of L, over the training rows: (width, m).
+
+        `values` maps a slice of the rows to values of shape (len rows, width). n m (d + m + width)
+        time at most.
+        """
         xp = array_namespace(self.points)
         total = xp.zeros((width, self.rank), dtype=self.points.dtype)
         for rows in self.blocks(width):
@@ -101,12 +85,7 @@ class KernelBasis(Basis):
 
     n m² multiplications for Lᵀ L and m³ for its spectrum.
 
-    Parameters
-    ----------
-    factor
-        Factor of the kernel matrix of the training rows.
-    points
-        The training rows, shape (n, d).
+    `points` are the training rows, shape (n, d).
     """
 
     def __init__(self, factor: PivotedCholesky, points):
@@ -157,16 +136,69 @@ class KernelBasis(Basis):
         # To recompute rows takes so many calls a block that larger blocks are faster.
         return row_blocks(self.points.shape[0], self.rank + width, like=self.points)
 
-    def bounds(self):
-        """Return lower and upper bounds of each function at every point, shapes (m,).
 
-        For a kernel with values in [0, 1]: Ψ_j = Σ_p Q_pj k(·, x_p) lies between the sums of its
-        negative and of its positive coefficients, and within ±‖Ψ_j‖ = ±1.
-        """
-        xp = array_namespace(self.on_pivots)
-        lower = xp.sum(xp.clip(self.on_pivots, max=0.0), axis=0)
-        upper = xp.sum(xp.clip(self.on_pivots, min=0.0), axis=0)
-        return xp.clip(lower, min=-1.0), xp.clip(upper, max=1.0)
+class GaussianBases:
+    """Hyper-parameters to bases: bandwidths and pivoted Cholesky, for an estimator to inherit.
+
+    The estimator has hyper-parameters bandwidth_x, tolerance, max_rank, pivots, store and
+    random_state. Estimators that agree in these have the same basis of the same rows.
+    """
+
+    def make_basis_x(self, X) -> KernelBasis:
+        """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
+        return self._gaussian_basis(X, self.bandwidth_x, "X")
+
+    def _gaussian_basis(self, points, bandwidth, name: str) -> KernelBasis:
+        xp, d = array_namespace(points), points.shape[1]
+        if d and not bool(xp.any(xp.max(points, axis=0) > xp.min(points, axis=0))):
+            raise ValueError(f"all {points.shape[0]} rows of {name} coincide: leave it out")
+        rng = rng_of("pivots", self.random_state, name)
+        if bandwidth is None:
+            rows = rng.permutation(points.shape[0])[:_MEDIAN_ROWS]
+            few = to_numpy(take_rows(points, rows))
+            bandwidth = median_trick(few, 0.5, name) if d else 1.0
+        sigma = as_bandwidths(bandwidth, d, f"bandwidth_{name.lower()}")
+        factor = pivoted_cholesky(
+            GaussianKernel(sigma),
+            points,
+            self.tolerance,
+            max_rank=self.max_rank,
+            store=self.store,
+            pivots=self.pivots,
+            rng=rng,
+        )
+        return KernelBasis(factor, points)
+
+
+class GaussianPairBases(GaussianBases):
+    """Bases of x and of y, and the hyper-parameters of `JDL` and `CME`."""
+
+    def __init__(
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        regularization=1e-3,
+        *,
+        tolerance=1e-3,
+        constrained=False,
+        max_rank=None,
+        pivots="greedy",
+        store="auto",
+        random_state=0,
+    ):
+        self.bandwidth_x = bandwidth_x
+        self.bandwidth_y = bandwidth_y
+        self.regularization = regularization
+        self.tolerance = tolerance
+        self.constrained = constrained
+        self.max_rank = max_rank
+        self.pivots = pivots
+        self.store = store
+        self.random_state = random_state
+
+    def make_basis_y(self, Y) -> KernelBasis:
+        """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
+        return self._gaussian_basis(Y, self.bandwidth_y, "Y")
 
 
 class PolynomialBasis(Basis):
@@ -176,12 +208,7 @@ class PolynomialBasis(Basis):
     matrix: Ψ = τ R⁻ᵀ, G = R Rᵀ. Standardising leaves the space of polynomials as it is, and G far
     better conditioned. n m² multiplications.
 
-    Parameters
-    ----------
-    points
-        The training rows, shape (n, d).
-    degree
-        q: all monomials of at most this total degree.
+    `degree` is q: all monomials of at most this total degree.
 
     Raises
     ------
@@ -196,15 +223,19 @@ class PolynomialBasis(Basis):
         self.exponents = graded_exponents(d, degree)
         self._centre, self._scale = xp.mean(points, axis=0), xp.std(points, axis=0)
         if not bool(xp.all(xp.max(points, axis=0) > xp.min(points, axis=0))):
-            raise ValueError(
-                f"{name} has a constant column, so that its monomials are dependent: leave it out"
-            )
+            raise ValueError(f"{name} has a constant column: leave it out")
         m = len(self.exponents)
         gram = xp.zeros((m, m), dtype=points.dtype)
         for rows in row_blocks(n, m, cached=True, like=points):
             monomials = self._monomials(points[rows, :])
             gram += monomials.T @ monomials
-        lower = self._factor_of(gram / n, name)
+        gram = gram / n
+        lower = cholesky(gram)
+        # Squares of the diagonal are what a monomial adds to those before it.
+        if lower is None or bool(
+            xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
+        ):
+            raise ValueError(f"{m} monomials in {name} are dependent: give more than {n} rows")
         self.inverse = solve_triangular(lower, xp.eye(m, dtype=points.dtype), transpose=True)
         self.rotation = xp.eye(m, dtype=points.dtype)
         self.second_moments = xp.ones(m, dtype=points.dtype)
@@ -218,10 +249,6 @@ class PolynomialBasis(Basis):
         """Return Ψ at a slice of the training rows, shape (len rows, m)."""
         return self.features(self.points[rows, :])
 
-    def bounds(self):
-        """Polynomials are unbounded: always a `TypeError`."""
-        raise TypeError("polynomials have no bounds: constrain them by sums of squares")
-
     def _monomials(self, points):
         xp = array_namespace(points)
         standard = (points - self._centre) / self._scale
@@ -234,19 +261,6 @@ class PolynomialBasis(Basis):
             columns.append(columns[places[smaller]] * standard[:, i])
         return xp.stack(columns, axis=1)
 
-    def _factor_of(self, gram, name):
-        xp = array_namespace(gram)
-        lower = cholesky(gram)
-        # Squares of the diagonal are what a monomial adds to those before it.
-        if lower is None or bool(
-            xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
-        ):
-            raise ValueError(
-                f"the {len(self.exponents)} monomials of degree up to {self.degree} in {name} are "
-                f"dependent over the {self.points.shape[0]} rows: give more rows or lower degree"
-            )
-        return lower
-
 
 def graded_exponents(dimension: int, degree: int) -> list[tuple[int, ...]]:
     """Return the exponents of all monomials up to a total degree, by degree, constant first."""
@@ -255,3 +269,42 @@ def graded_exponents(dimension: int, degree: int) -> list[tuple[int, ...]]:
         for total in range(degree + 1)
         for chosen in combinations_with_replacement(range(dimension), total)
     ]
+
+
+class Projection(NamedTuple):
+    """A function f of y as an estimator sees it: mean (q,) and coefficients (m_Y, q), and f."""
+
+    mean: object
+    coefficients: object
+    function: Callable
+
+
+def centred_mean_of(f: Callable, basis: Basis) -> Projection:
+    """Return averages over the training rows of f and of (f - f̄) × Ψ, in one pass.
+
+    The average of Ψ is that of the same pass, so that a constant f gives exactly zero.
+
+    f maps (k, d) to (k, q).
+    """
+    xp = array_namespace(basis.points)
+    n = basis.points.shape[0]
+    width = check_values(f, basis.points[:1, :]).shape[1]
+    total = xp.zeros(width, dtype=basis.points.dtype)
+
+    def values(rows):
+        nonlocal total
+        found = check_values(f, basis.points[rows, :])
+        total = total + xp.sum(found, axis=0)
+        return xp.concat([found, xp.ones((found.shape[0], 1), dtype=found.dtype)], axis=1)
+
+    products = basis.mean_coordinates(values, width + 1) @ basis.rotation
+    mean = total / n
+    return Projection(mean, (products[:-1, :] - mean[:, None] * products[-1:, :]).T, f)
+
+
+def check_values(f: Callable, Y):
+    """Return f(Y), shape (k, q); raise `ValueError` if its shape is wrong."""
+    values = f(Y)
+    if values.ndim != 2 or values.shape[0] != Y.shape[0]:
+        raise ValueError(f"f must map (k, d_y) to (k, q); got {values.shape} from {Y.shape}")
+    return values

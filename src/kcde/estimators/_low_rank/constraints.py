@@ -1,10 +1,19 @@
-"""Constrained joint distribution learning by two multipliers: jdl (22), (23), (33)."""
+"""Constrained joint distribution learning: jdl (22) and (23) with (33), or with some of (24).
+
+(33) is one inequality, and the dual has two multipliers. Of the inequalities (24), one for every
+pair of a training x and a training y, those at 30 values of each are imposed: that problem is the
+projection of the unconstrained solution on a polyhedron in the metric of the curvature, a
+least-distance problem, which becomes nonnegative least squares (Lawson and Hanson 1974, section
+23.4).
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._low_rank.basis import Basis
+from kcde.linalg import nonnegative_least_squares
 
 _ITERATIONS = 200
 _SEARCH = 80
@@ -12,6 +21,12 @@ _NARROWED = 3
 _TOLERANCE = 1e-12
 # What rounding may leave where λ is so small that the coefficients are differences of large ones.
 _ROUNDING = 1e-8
+
+POINTS = 30
+"""Of the sub-grid: values of x, and of y."""
+
+_ALLOWED = 1e-9
+_LIMIT = 1e-6
 
 
 class ConstrainedSolution(NamedTuple):
@@ -41,12 +56,7 @@ def product_bounds(lower_y, upper_y, lower_x, upper_x):
     C̲ and C̄ of (34) and (35), which (31) and (32) are: the extremes of a bilinear function lie at
     the corners. O(m_X m_Y).
 
-    Parameters
-    ----------
-    lower_y, upper_y
-        Shape (m_Y,).
-    lower_x, upper_x
-        Shape (m_X,).
+    The ends of the intervals are of shapes (m_Y,), (m_Y,), (m_X,) and (m_X,).
     """
     xp = array_namespace(lower_y)
     corners = [y[:, None] * x[None, :] for y in (lower_y, upper_y) for x in (lower_x, upper_x)]
@@ -54,16 +64,13 @@ def product_bounds(lower_y, upper_y, lower_x, upper_x):
     return xp.min(corners, axis=0), xp.max(corners, axis=0)
 
 
-def solve_two_multipliers(
-    curvature, linear, marginal, lower, upper, *, total: float = 0.0, offset: float = 1.0
-) -> ConstrainedSolution:
-    """Minimise Σ ½ d h² - c h subject to e·h = r and s + Σ (a h⁺ - b h⁻) ≥ 0.
+def solve_two_multipliers(curvature, linear, marginal, lower, upper) -> ConstrainedSolution:
+    """Minimise Σ ½ d h² - c h subject to e·h = 0 and 1 + Σ (a h⁺ - b h⁻) ≥ 0.
 
     With multipliers ν of the first and κ ≥ 0 of the second constraint and u = c - νe the minimiser
-    is h = [(u + κa)₊ - (-(u + κb))₊]/d. Its dual, -νr - κs - ½ Σ d h², is concave and piecewise
-    quadratic; a safeguarded semismooth Newton method climbs it. For r = 0 and s > 0, as in (23)
-    and (33), h = 0 is strictly feasible, so that the dual is bounded. Some ten iterations of
-    O(m_X m_Y).
+    is h = [(u + κa)₊ - (-(u + κb))₊]/d. Its dual, -κ - ½ Σ d h², is concave and piecewise
+    quadratic; a safeguarded semismooth Newton method climbs it. h = 0 is strictly feasible in (23)
+    and (33), so that the dual is bounded. Some ten iterations of O(m_X m_Y).
 
     Parameters
     ----------
@@ -71,19 +78,13 @@ def solve_two_multipliers(
         d > 0, c and e, shapes (m_Y, m_X).
     lower, upper
         a ≤ b, shapes (m_Y, m_X).
-    total, offset
-        r and s ≥ 0.
-
-    Returns
-    -------
-    ConstrainedSolution
 
     Raises
     ------
     FloatingPointError
         If the iterations end before the optimum; names status and residual.
     """
-    dual = _Dual(curvature, linear, marginal, lower, upper, total, offset)
+    dual = _Dual(curvature, linear, marginal, lower, upper)
     point = dual.at(np.array([dual.free_multiplier(), 0.0]))
     residual, iteration, moved = dual.residual(point), 0, True
     if point.gradient[1] <= 0.0:
@@ -115,8 +116,7 @@ class _Point(NamedTuple):
 class _Dual:
     """The concave dual with its derivatives; sums run over the coefficients that are not zero."""
 
-    def __init__(self, curvature, linear, marginal, lower, upper, total, offset):
-        self.total, self.offset = total, offset
+    def __init__(self, curvature, linear, marginal, lower, upper):
         self.xp = xp = array_namespace(linear)
         self.shape = linear.shape
         arrays = (xp.reshape(x, (-1,)) for x in (curvature, linear, marginal, lower, upper))
@@ -126,7 +126,7 @@ class _Dual:
         """Return ν where the inequality does not bind."""
         weight = self.e / self.d
         squares = float(weight @ self.e)
-        return (float(weight @ self.c) - self.total) / squares if squares > 0.0 else 0.0
+        return float(weight @ self.c) / squares if squares > 0.0 else 0.0
 
     def primal(self, point: _Point):
         """Return h, shape (m_Y, m_X)."""
@@ -152,9 +152,9 @@ class _Dual:
         of_e, of_s, size_e, size_s, ee, es, ss = to_numpy(xp.stack(sums + products))
         return _Point(
             multipliers,
-            np.array([of_e - self.total, -self.offset - of_s]),
+            np.array([of_e, -1.0 - of_s]),
             np.array([[ee, -es], [-es, ss]]),
-            np.array([size_e, size_s]) + np.array([abs(self.total), self.offset]),
+            np.array([size_e, size_s + 1.0]),
         )
 
     def slope_along(self, multipliers: np.ndarray, step: np.ndarray) -> "_Slope":
@@ -165,7 +165,7 @@ class _Dual:
         for sign, bound in ((1.0, self.a), (-1.0, self.b)):
             rate = of_kappa * bound - of_nu * self.e
             parts.append((sign * (u + kappa * bound), sign * rate, sign * rate / self.d))
-        return _Slope(parts, -of_nu * self.total - of_kappa * self.offset)
+        return _Slope(parts, -of_kappa)
 
     def residual(self, point: _Point) -> float:
         """Return the larger violation, each against the sizes of its terms.
@@ -179,12 +179,7 @@ class _Dual:
 class _Slope:
     """c - Σ (p + tq)₊ w, in fewer passes than the derivatives of the dual take.
 
-    Parameters
-    ----------
-    parts
-        p, q and w of some terms each, shapes (k,).
-    constant
-        c.
+    `parts` are p, q and w of some terms each, shapes (k,).
     """
 
     def __init__(self, parts: list[tuple], constant: float):
@@ -259,8 +254,75 @@ def _newton_step(point: _Point) -> np.ndarray:
     if scaled[0, 0] * scaled[1, 1] - scaled[0, 1] ** 2 > 1e-14:
         return np.linalg.solve(scaled, gradient / scale) / scale
     if not np.any(hessian):
-        # Nothing is active: h = 0, κ is too large, and ν too small or large for a total but 0.
-        nu, kappa = point.multipliers
-        return np.array([gradient[0] * (1.0 + abs(nu)), -0.5 * kappa])
+        # Nothing is active: h = 0, and κ is too large.
+        return np.array([0.0, -0.5 * point.multipliers[1]])
     ridge = hessian + 1e-12 * np.trace(hessian) * np.eye(2)
     return np.linalg.solve(ridge, gradient)
+
+
+def solve_on_sub_grid(
+    curvature, linear, marginal, basis_x: Basis, basis_y: Basis
+) -> ConstrainedSolution:
+    """Minimise Σ ½ d h² - c h subject to e·h = 0 and 1 + Ψ_Y H Ψ_Xᵀ ≥ 0 on a sub-grid.
+
+    Inequalities are added where they are violated, until none is. A round with K of them costs
+    K² m_X m_Y multiplications and a nonnegative least squares problem of K unknowns. d > 0, c and e
+    are of shape (m_Y, m_X).
+
+    Raises
+    ------
+    FloatingPointError
+        If an inequality stays violated; names the residual.
+    """
+    d, c, e = (to_numpy(each).reshape(-1) for each in (curvature, linear, marginal))
+    root = np.sqrt(d)
+    of_x, of_y = (to_numpy(_features(basis)) for basis in (basis_x, basis_y))
+
+    def excess(point):
+        """Return 1 + h on the sub-grid, shape (values of y, values of x)."""
+        return 1.0 + of_y @ (point / root).reshape(of_y.shape[1], of_x.shape[1]) @ of_x.T
+
+    normal = e / root
+    normal /= max(float(np.linalg.norm(normal)), 1e-300)
+    start = point = _orthogonal(c / root, normal)
+    values, wanted = excess(start), np.zeros(0, dtype=np.intp)
+    rounds = 0
+    while len(violated := np.setdiff1d(np.flatnonzero(values < -_ALLOWED), wanted)):
+        rounds, wanted = rounds + 1, np.union1d(wanted, violated)
+        at_y, at_x = np.divmod(wanted, len(of_x))
+        h = (of_y[at_y, :, None] * of_x[at_x, None, :]).reshape(len(wanted), -1)
+        rows = _orthogonal(h / root, normal)
+        point = start + _shortest(rows, -1.0 - rows @ start)
+        values = excess(point)
+    residual = float(max(0.0, -np.min(values)))
+    if residual > _LIMIT:
+        raise FloatingPointError(f"1 + h stays negative on the sub-grid: residual {residual:.3g}")
+    found = array_namespace(linear).asarray((point / root).reshape(linear.shape))
+    return ConstrainedSolution(found, "optimal", residual, rounds)
+
+
+def _features(basis: Basis):
+    """Return Ψ at training rows that are evenly spaced in the order of the first coordinate."""
+    points = basis.points
+    order = np.argsort(to_numpy(points[:, 0]), kind="stable")
+    places = np.linspace(0, len(order) - 1, min(POINTS, len(order))).round().astype(np.intp)
+    return basis.features(take_rows(points, np.sort(order[places])))
+
+
+def _orthogonal(rows: np.ndarray, normal: np.ndarray) -> np.ndarray:
+    """Return the parts of vectors that are orthogonal to a unit vector."""
+    return rows - (rows @ normal)[..., None] * normal
+
+
+def _shortest(rows: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """Return the shortest z with rows z ≥ least."""
+    # In the span of the rows, of which there are far fewer than coefficients.
+    lower = np.linalg.qr(rows.T, mode="r")
+    system = np.vstack([lower, least[None, :]])
+    target = np.zeros(len(system))
+    target[-1] = 1.0
+    (weights,) = nonnegative_least_squares(system, target[None, :])
+    residual = target[-1] - float(least @ weights)
+    if not residual > 0.0:
+        raise FloatingPointError("no 1 + h is nonnegative on the sub-grid; raise regularization")
+    return rows.T @ weights / residual

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths, median_trick
@@ -55,7 +55,6 @@ class SmoothedWeights(GaussianMixture):
         return self.weights_class(bandwidth_x, bandwidth_y, regularization, **options)
 
     def _fit(self, X, Y):
-        self._check_parameters(X.shape[1], Y.shape[1])
         self.cv_results_ = {}
         chosen = self.bandwidth_x, self.bandwidth_y, self.regularization, self.smoothing
         if any(choice is None for choice in chosen):
@@ -67,13 +66,6 @@ class SmoothedWeights(GaussianMixture):
         self.weights_model_ = model.fit(X, Y)
         self._centres = self.weights_model_.support_
         self._sigma = self.smoothing_ = as_bandwidths(chosen[3], Y.shape[1], "smoothing")
-
-    def _check_parameters(self, d_x: int, d_y: int):
-        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y), ("smoothing", d_y)):
-            if getattr(self, name) is not None:
-                as_bandwidths(getattr(self, name), dimension, name)
-        if self.regularization is not None:
-            check_positive("regularization", self.regularization)
 
     def _select(self, X, Y) -> tuple:
         """Return the candidate with the largest held-out log likelihood."""
@@ -114,8 +106,10 @@ class SmoothedWeights(GaussianMixture):
             support = fits[0][0].support_
             width = support.shape[0] * max(len(path), len(sigmas))
             for rows in row_blocks(test[0].shape[0], width, like=support):
-                # The bumps depend on the basis of y alone.
-                bumps = _bumps(test[1][rows, :], support, sigmas)
+                # N(y; s_j, diag σ²) for each σ, which depend on the basis of y alone.
+                Y, xp = test[1][rows, :], array_namespace(support)
+                logs = [log_gaussian_kernel(Y, support, h) - log_volume(h) for h in sigmas]
+                bumps = xp.stack([xp.exp(each) for each in logs], axis=1)
                 for i, fitted in enumerate(fits):
                     features = fitted[0].features(test[0][rows, :])
                     weights = fitted[0]._weights_of(fitted, features)
@@ -123,13 +117,13 @@ class SmoothedWeights(GaussianMixture):
         return score
 
     def _log_weights(self, X):
-        weights = _clipped(self.weights_model_.weights(X))
+        weights = self.weights_model_.weights(X)
         xp = array_namespace(weights)
+        positive = xp.maximum(weights, 0.0)
+        with np.errstate(invalid="ignore"):
+            weights = positive / xp.sum(positive, axis=1, keepdims=True)
         if not bool(xp.all(xp.isfinite(weights))):
-            raise FloatingPointError(
-                "no weight is positive at some x, so that there is no density; raise the "
-                "regularization"
-            )
+            raise FloatingPointError("no weight is positive at some x; raise the regularization")
         return log_where_positive(weights)
 
 
@@ -140,36 +134,10 @@ def _bandwidths(points, name: str) -> list:
     return list(BANDWIDTH_FACTORS * median_trick(to_numpy(points), 0.5, name))
 
 
-def _clipped(weights):
-    """Return weights without negative ones, divided by their sums; NaN where none is positive."""
-    xp = array_namespace(weights)
-    positive = xp.maximum(weights, 0.0)
-    with np.errstate(invalid="ignore"):
-        return positive / xp.sum(positive, axis=1, keepdims=True)
-
-
-def _bumps(Y, support, sigmas):
-    """Return N(y_i; s_j, diag σ²) for each σ, shape (n, len sigmas, m)."""
-    xp = array_namespace(Y, support)
-    found = [xp.exp(log_gaussian_kernel(Y, support, sigma) - log_volume(sigma)) for sigma in sigmas]
-    return xp.stack(found, axis=1)
-
-
 def _log_likelihoods(weights: list, bumps) -> np.ndarray:
     """Return Σ_i log Σ_j w_ij b_ij with the clipped weights w of each model and all bumps.
 
-    Not finite where a density underflows or no weight is positive.
-
-    Parameters
-    ----------
-    weights
-        Of each model, shape (n, m).
-    bumps
-        Result of `_bumps`.
-
-    Returns
-    -------
-    shape (len weights, len sigmas)
+    Shape (len weights, len sigmas); not finite where a density underflows or no weight is positive.
     """
     xp = array_namespace(bumps)
     positive = xp.stack([xp.maximum(each, 0.0) for each in weights])

@@ -7,15 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from kcde.estimators._nade.network import Network, initial_network, padded, width
-from kcde.estimators._nade.training import (
-    Recipe,
-    Rows,
-    TrainingResult,
-    stack,
-    train,
-    unstack,
-)
+from kcde.estimators._nade import training
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement, grouped_kfold, kfold
 
@@ -30,15 +22,9 @@ _HELD_OUT_SETS = 4
 class Problem:
     """Data to fit, as columns, with the seed of its random numbers.
 
-    Attributes
-    ----------
-    X, Y
-        Shapes (d_x, n), (d_y, n).
-    random_state
-        Seeds the folds, the initial weights and the batches.
-    labels
-        The group of each row, whole numbers from 0, shape (n,): rows of one are held out together.
-        None: each row by itself.
+    X (d_x, n), Y (d_y, n), what seeds the folds, the initial weights and the batches, and labels:
+    the group of each row, whole numbers from 0, (n,). Rows of one are held out together; None: each
+    by itself.
     """
 
     X: np.ndarray
@@ -51,18 +37,11 @@ class Problem:
 class FitResult:
     """A trained network and how it was chosen.
 
-    Attributes
-    ----------
-    network
-        In float64, without padding.
-    units, components, epochs
-        Parameters of the network and number of epochs of its training.
-    score
-        Mean held-out log density of a row, nats, for each (units, components), and for each number
-        of epochs where these were given.
+    The network is in float64, without padding. The score is the mean held-out log density of a row,
+    nats, for each (units, components), and for each number of epochs where these were given.
     """
 
-    network: Network
+    network: training.Network
     units: int
     components: int
     epochs: int
@@ -87,28 +66,15 @@ def fit_chosen(
     units: Sequence[int],
     components: Sequence[int],
     folds: int,
-    recipe: Recipe,
+    recipe: training.Recipe,
 ) -> list[FitResult | Exception]:
     """Choose units, components and epochs by cross-validation, and train on all rows.
 
     The score of a configuration is its held-out log likelihood, summed over the folds, at the
     epoch where that sum is largest; that number of epochs is then trained on all rows.
 
-    Parameters
-    ----------
-    problems
-        With one number of rows and one d_y; d_x may differ.
-    units, components
-        To choose from.
-    folds
-        Number of folds of the cross-validation.
-    recipe
-        How to train.
-
-    Returns
-    -------
-    list
-        One entry a problem: what was fitted, or the error that it failed with.
+    The problems have one number of rows and one d_y; d_x may differ. Returns of each what was
+    fitted, or the error that it failed with.
 
     Raises
     ------
@@ -140,7 +106,7 @@ def fit_given(
     problems: Sequence[Problem],
     units: int,
     components: int,
-    recipe: Recipe,
+    recipe: training.Recipe,
     epochs: Sequence[int],
 ) -> list[FitResult | Exception]:
     """Train networks of one shape, and keep each at its largest held-out likelihood.
@@ -149,19 +115,7 @@ def fit_given(
     the gain from the decreasing learning rate comes at the end. Several numbers of epochs are each
     trained in full, from the same network and with the same rows held out.
 
-    Parameters
-    ----------
-    problems, recipe
-        As for `fit_chosen`.
-    units, components
-        Size of every network.
-    epochs
-        Numbers of epochs to choose from, in place of the recipe's.
-
-    Returns
-    -------
-    list
-        As for `fit_chosen`.
+    Numbers of epochs to choose from are in place of the recipe's.
     """
     n = problems[0].Y.shape[1]
     tasks = []
@@ -175,9 +129,14 @@ def fit_given(
     recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
     trained = [_train(tasks, 1, each, (units, components), len(tasks)) for each in recipes]
     score = np.stack([each.score for each in trained], axis=-1)
-    return [
-        _best_given(task, trained, i, score[i] / len(task.held_out)) for i, task in enumerate(tasks)
-    ]
+    found = []
+    for i, task in enumerate(tasks):
+        own = np.asarray(score[i] / len(task.held_out), dtype=float)
+        fitted = [_fitted(task, each, i, own[None, None]) for each in trained]
+        # Of those that ended well, with the best score.
+        sound = [k for k, each in enumerate(fitted) if isinstance(each, FitResult)]
+        found.append(fitted[max(sound, key=own.__getitem__, default=0)])
+    return found
 
 
 def _folds(problem: Problem, folds: int) -> list[np.ndarray]:
@@ -189,7 +148,7 @@ def _folds(problem: Problem, folds: int) -> list[np.ndarray]:
 
 
 def fit_all_updates(
-    problems: Sequence[Problem], units: int, components: int, recipe: Recipe
+    problems: Sequence[Problem], units: int, components: int, recipe: training.Recipe
 ) -> list[FitResult | Exception]:
     """Train networks of one shape on all rows for all epochs, and keep each as it then is.
 
@@ -197,22 +156,10 @@ def fit_all_updates(
     """
     rows = np.arange(problems[0].Y.shape[1])
     # The held-out rows are not used: any will do.
-    tasks = [
-        _Task(problem, units, components, "all", rows, rows[:1], recipe.epochs)
-        for problem in problems
-    ]
-    trained = _train(tasks, 1, recipe, (units, components), len(tasks))
+    sizes = units, components
+    tasks = [_Task(p, *sizes, "all", rows, rows[:1], recipe.epochs) for p in problems]
+    trained = _train(tasks, 1, recipe, sizes, len(tasks))
     return [_fitted(task, trained, i, [[np.nan]]) for i, task in enumerate(tasks)]
-
-
-def _best_given(
-    task: _Task, trained: Sequence[TrainingResult], index: int, score: np.ndarray
-) -> FitResult | Exception:
-    """Return the network of the number of epochs with the best score, of those that ended well."""
-    score = np.asarray(score, dtype=float)
-    fitted = [_fitted(task, each, index, score[None, None]) for each in trained]
-    sound = [k for k, each in enumerate(fitted) if isinstance(each, FitResult)]
-    return fitted[max(sound, key=lambda k: score[k], default=0)]
 
 
 def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResult | Exception]:
@@ -227,9 +174,8 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
             continue
         rows = np.arange(problem.Y.shape[1])
         # If the number of epochs is given, the held-out rows are not used: any will do.
-        tasks[p] = _Task(
-            problem, units[i], components[j], "all", rows, rows[:1], int(epochs[p, i, j])
-        )
+        size = units[i], components[j]
+        tasks[p] = _Task(problem, *size, "all", rows, rows[:1], int(epochs[p, i, j]))
     several = problems[0].Y.shape[0] > 1
     for members, mixtures in _programs(several, units, components):
         sizes = {(units[i], components[j]) for i in members for j in mixtures}
@@ -242,11 +188,11 @@ def _refit(problems, units, components, scores, epochs, recipe) -> list[FitResul
     return [fitted[p] for p in range(len(problems))]
 
 
-def _fitted(task: _Task, trained: TrainingResult, index: int, score) -> FitResult | Exception:
+def _fitted(task: _Task, trained, index: int, score) -> FitResult | Exception:
     epochs = task.stop or int(trained.epochs[index])
-    network = unstack(trained.networks, index).unpadded(
-        width(task.problem.X, task.problem.Y), task.units, task.components
-    )
+    inputs = training.width(task.problem.X, task.problem.Y)
+    network = training.unstack(trained.networks, index)
+    network = network.unpadded(inputs, task.units, task.components)
     if epochs == 0 or not network.is_finite():
         return FloatingPointError(
             "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
@@ -274,15 +220,21 @@ def _sizes(counts: Sequence[int], few: int) -> list[list[int]]:
 
 
 def _train(
-    tasks: Sequence[_Task], pool: int, recipe: Recipe, size: tuple[int, int], at_once: int
-) -> TrainingResult:
+    tasks: Sequence[_Task], pool: int, recipe: training.Recipe, size: tuple[int, int], at_once: int
+) -> training.TrainingResult:
     """Train all tasks in one program, padded to a size (units, components) and to one d_x.
 
     With another number of networks at once rounding errors differ, which training amplifies.
     """
-    inputs = max(width(task.problem.X, task.problem.Y) for task in tasks)
+    inputs = max(training.width(task.problem.X, task.problem.Y) for task in tasks)
     d_x = max(task.problem.X.shape[0] for task in tasks)
-    networks = [padded(_initial(task), inputs, *size) for task in tasks]
+    networks = []
+    for task in tasks:
+        problem, own = task.problem, (task.units, task.components)
+        rng = rng_of("network", problem.random_state, *own, task.fold)
+        columns = training.width(problem.X, problem.Y)
+        network = training.initial_network(columns, *own, problem.Y[:, task.rows], rng)
+        networks.append(training.padded(network, inputs, *size))
     rows = [_rows(task.problem, task.rows, d_x) for task in tasks]
     held_out = [_held_out(task, d_x) for task in tasks]
     seeds = [seed_of("batches", task.problem.random_state, task.fold) % 2**32 for task in tasks]
@@ -292,11 +244,11 @@ def _train(
         # share a program.
         most = _ROWS_FACTOR ** math.ceil(math.log(most, _ROWS_FACTOR))
         most_held_out = -(-most_held_out // _HELD_OUT_STEP) * _HELD_OUT_STEP
-    return train(
-        stack(networks),
+    return training.train(
+        training.stack(networks),
         np.array(seeds, dtype=np.uint32),
-        stack([part.padded(most) for part in rows]),
-        stack([part.padded(most_held_out) for part in held_out]),
+        training.stack([part.padded(most) for part in rows]),
+        training.stack([part.padded(most_held_out) for part in held_out]),
         np.array([task.stop for task in tasks], dtype=np.int32),
         pool,
         recipe,
@@ -304,26 +256,14 @@ def _train(
     )
 
 
-def _initial(task: _Task) -> Network:
-    problem = task.problem
-    names = problem.random_state, task.units, task.components, task.fold
-    return initial_network(
-        width(problem.X, problem.Y),
-        task.units,
-        task.components,
-        problem.Y[:, task.rows],
-        rng_of("network", *names),
-    )
-
-
-def _rows(problem: Problem, rows: np.ndarray, d_x: int) -> Rows:
+def _rows(problem: Problem, rows: np.ndarray, d_x: int) -> training.Rows:
     X, Y = problem.X[:, rows], problem.Y[:, rows]
     X = np.pad(X, [(0, d_x - X.shape[0]), (0, 0)]).astype(np.float32)
     Y = Y.astype(np.float32)
-    return Rows(X, Y, np.zeros_like(Y), np.ones(len(rows), dtype=np.float32))
+    return training.Rows(X, Y, np.zeros_like(Y), np.ones(len(rows), dtype=np.float32))
 
 
-def _held_out(task: _Task, d_x: int) -> Rows:
+def _held_out(task: _Task, d_x: int) -> training.Rows:
     """Return the rows held out, each with some sets of observed dimensions, drawn once."""
     d_y = task.problem.Y.shape[0]
     if d_y == 1:
@@ -333,4 +273,4 @@ def _held_out(task: _Task, d_x: int) -> Rows:
     rank = np.argsort(rng.random(rows.Y.shape), axis=0)
     observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
     weight = rows.weight / np.float32(_HELD_OUT_SETS)
-    return Rows(rows.X, rows.Y, observed.astype(np.float32), weight)
+    return training.Rows(rows.X, rows.Y, observed.astype(np.float32), weight)

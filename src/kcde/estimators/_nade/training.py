@@ -1,4 +1,8 @@
-"""Training many networks of NADE at once, by a compiled program of one epoch.
+"""The network of NADE, and training many of them at once, by a compiled program of one epoch.
+
+The network maps the observed variables to a Gaussian mixture for each y. Points are columns here,
+so that the long axis is the fast one. Training is in float32 on jax, prediction in float64 on
+numpy.
 
 The networks of one call share a shape, and a few at a time are mapped over (`jax.vmap`). When a
 group of them can improve no more, the next takes its place, so that none is trained in vain. Random
@@ -6,6 +10,7 @@ numbers are drawn by a program of their own: compiling them takes as long as all
 the same for networks of all sizes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,16 +21,141 @@ import numpy as np
 import optax
 from jax import lax
 
-from kcde.estimators._nade.network import Network, known, log_mixture
+from kcde.arrays import array_namespace
 from kcde.estimators._shared.batch_fit import configure
 
 configure()
 
+SMALLEST_STD = 1e-3
+"""Added to every standard deviation: y that repeats itself would make the likelihood unbounded."""
+
 UPDATES = 25
 """Updates per epoch, after each of which the held-out score is evaluated."""
 
+_LARGEST_LOG_STD = 10.0
+_OUTPUT_STD = 0.01
+_ABSENT = -1e30
 _MOMENTUM = 0.9
 _LARGEST_GRADIENT = 5.0
+
+
+class Network(eqx.Module):
+    """Two layers of rectified linear units and one mixture of K Gaussians for each dimension of y.
+
+    Weights and biases of the layers have shapes (H, d_in), (H, 1) and (H, H), (H, 1), those of the
+    outputs (3, d_y, K, H) and (3, d_y, K, 1): along the first axis logits of the weights, means,
+    logarithms of the standard deviations.
+    """
+
+    hidden: tuple
+    weight: object
+    bias: object
+
+    def mixtures(self, inputs, dimensions: slice = slice(None)):
+        """Return logits, means, standard deviations of some dimensions of y, shape (d, K, n) each.
+
+        Inputs, shape (d_in, n), are from `known`.
+        """
+        xp = array_namespace(inputs)
+        values = inputs
+        for weight, bias in self.hidden:
+            values = xp.maximum(weight @ values + bias, 0.0)
+        weight, bias = self.weight[:, dimensions], self.bias[:, dimensions]
+        flat = weight.reshape(-1, weight.shape[-1]) @ values
+        logits, means, log_std = flat.reshape(*weight.shape[:-1], -1) + bias
+        return logits, means, xp.exp(xp.minimum(log_std, _LARGEST_LOG_STD)) + SMALLEST_STD
+
+    def unpadded(self, inputs: int, units: int, components: int) -> "Network":
+        """Return the network without what `padded` added, in float64 on numpy."""
+        (first, b_1), (second, b_2) = self.hidden
+        smaller = Network(
+            ((first[:units, :inputs], b_1[:units]), (second[:units, :units], b_2[:units])),
+            self.weight[:, :, :components, :units],
+            self.bias[:, :, :components],
+        )
+        return jax.tree.map(lambda array: np.asarray(array, dtype=np.float64), smaller)
+
+    def is_finite(self) -> bool:
+        """Return whether every number in it is."""
+        return all(bool(np.isfinite(array).all()) for array in jax.tree.leaves(self))
+
+
+def known(X, Y, observed):
+    """Return the inputs of the network, shape (d_in, n).
+
+    The observed y with 0 for the others, which are observed, then x. Where d_y = 1 the only y is
+    never observed, so that the input is x.
+
+    Shapes (d_x, n), (d_y, n), and (d_y, n) or (d_y, 1): 1 where y is observed and 0 where not.
+    """
+    if Y.shape[0] == 1:
+        return X
+    xp = array_namespace(Y)
+    return xp.concat([Y * observed, observed + 0.0 * Y, X])
+
+
+def width(X, Y) -> int:
+    """Return the d_in of X (d_x, n) and Y (d_y, n)."""
+    return X.shape[0] + (2 * Y.shape[0] if Y.shape[0] > 1 else 0)
+
+
+def log_mixture(mixtures, Y, logsumexp: Callable):
+    """Return log Σ_k w_k N(y; μ_k, s_k²), shape (d, n).
+
+    Mixtures are of `Network.mixtures`, Y of shape (d, n), and `logsumexp` is a function of (values,
+    axis) of their namespace.
+    """
+    logits, means, stds = mixtures
+    xp = array_namespace(logits)
+    distance = (Y[:, None, :] - means) / stds
+    terms = logits - 0.5 * distance * distance - xp.log(stds)
+    return logsumexp(terms, 1) - logsumexp(logits, 1) - 0.5 * np.log(2.0 * np.pi)
+
+
+def initial_network(
+    inputs: int, units: int, components: int, Y: np.ndarray, rng: np.random.Generator
+) -> Network:
+    """Return a network before training, in float32 on numpy.
+
+    Hidden weights have variance 2 over the number of their inputs, which keeps the scale of
+    rectified units from layer to layer; those of the outputs are nearly zero, so that every
+    mixture starts with its means spread evenly over the range of y, standard deviations 1 and
+    equal weights, as in the code of Uria et al.
+
+    The range of the training rows Y (d_y, n) places the means; `inputs` is d_in.
+    """
+    lowest, highest = Y.min(axis=1), Y.max(axis=1)
+    steps = np.linspace(0.0, 1.0, components) if components > 1 else np.array([0.5])
+    bias = np.zeros((3, Y.shape[0], components, 1))
+    bias[1, :, :, 0] = lowest[:, None] + (highest - lowest)[:, None] * steps
+    hidden = tuple(
+        (np.sqrt(2.0 / max(1, fan)) * rng.standard_normal((units, fan)), np.zeros((units, 1)))
+        for fan in (inputs, units)
+    )
+    weight = _OUTPUT_STD * rng.standard_normal((3, Y.shape[0], components, units))
+    return jax.tree.map(lambda array: array.astype(np.float32), Network(hidden, weight, bias))
+
+
+def padded(network: Network, inputs: int, units: int, components: int) -> Network:
+    """Return a network of a larger shape that computes the same, also during training.
+
+    Units without input and output weights always have zero gradients, as do components of zero
+    weight and inputs that are zero.
+    """
+    (first, b_1), (second, b_2) = network.hidden
+    hidden = (
+        (_grown(first, units, inputs), _grown(b_1, units, 1)),
+        (_grown(second, units, units), _grown(b_2, units, 1)),
+    )
+    d_y, fewer = network.weight.shape[1:3]
+    weight = _grown(network.weight, 3, d_y, components, units)
+    bias = _grown(network.bias, 3, d_y, components, 1)
+    bias[0, :, fewer:] = _ABSENT
+    return Network(hidden, weight, bias)
+
+
+def _grown(array: np.ndarray, *shape: int) -> np.ndarray:
+    return np.pad(array, [(0, to - now) for to, now in zip(shape, array.shape, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -35,16 +165,9 @@ class Recipe:
     Stochastic gradient descent with momentum 0.9, at a rate that falls linearly to 0 over all
     epochs (Uria et al., 2016, and their code); gradients longer than 5 are shortened to 5.
 
-    Attributes
-    ----------
-    epochs
-        Maximum number of epochs, of 25 updates each.
-    patience
-        Number of epochs without a better held-out likelihood after which training stops.
-    batch_size
-        Rows an update, drawn with replacement; all rows where there are no more.
-    learning_rate
-        Learning rate of the first update.
+    An epoch has 25 updates; training stops after `patience` epochs without a better held-out
+    likelihood. Rows of an update are drawn with replacement, all where there are no more. The
+    learning rate is that of the first update.
     """
 
     epochs: int
@@ -56,14 +179,8 @@ class Recipe:
 class Rows(eqx.Module):
     """Rows of data as columns, padded to a common number by columns of weight 0.
 
-    Attributes
-    ----------
-    X, Y
-        Shapes (d_x, n), (d_y, n).
-    observed
-        Which y are observed, 0 or 1, shape (d_y, n); training draws its own.
-    weight
-        Shape (n,): 1, or 0 for padding, which comes last.
+    X (d_x, n), Y (d_y, n), which y are observed, 0 or 1, (d_y, n), where training draws its own,
+    and weights (n,): 1, or 0 for padding, which comes last.
     """
 
     X: object
@@ -82,14 +199,8 @@ class Rows(eqx.Module):
 class TrainingResult(eqx.Module):
     """Result of the training, for each network or group of networks.
 
-    Attributes
-    ----------
-    networks
-        As they were at the best epoch, or at the one asked for.
-    score
-        The largest held-out log likelihood of a group, summed over its rows, shape (groups,).
-    epochs
-        After how many epochs it was reached, shape (groups,).
+    Networks as they were at the best epoch, or at the one asked for; the largest held-out log
+    likelihood of a group, summed over its rows; and after how many epochs it was reached.
     """
 
     networks: Network
@@ -103,14 +214,7 @@ def orderless_log_density(network: Network, rows: Rows, observed):
     D/(D - d) Σ_{i not observed} log p(y_i | x, y_observed), with d of the D dimensions of y
     observed (Uria et al., 2016, on orderless and deep NADE).
 
-    Parameters
-    ----------
-    network
-        One network.
-    rows
-        Padding counts like any other row.
-    observed
-        Shape (D, n), 0 or 1.
+    Padding counts like any other row.
     """
     mixtures = network.mixtures(known(rows.X, rows.Y, observed))
     hidden = 1.0 - observed
@@ -144,30 +248,13 @@ def train(
 ) -> TrainingResult:
     """Train networks of one shape, some of them side by side.
 
-    Parameters
-    ----------
-    networks
-        With a leading axis F, as all arrays here, on numpy.
-    seeds
-        Seeds of the batches, unsigned 32-bit integers, shape (F,).
-    rows, held_out
-        To train on, and to stop by.
-    stop
-        Epochs after which to stop, shape (F,), equal within a group; 0: where the held-out
-        likelihood says.
-    pool
-        Each `pool` consecutive networks form a group that stops by the sum of their likelihoods.
-    recipe
-        How to train.
-    at_once
-        Networks side by side, a multiple of `pool`; all of them by default. Calls that differ in F
-        alone share a program if it is the same.
-
-    Returns
-    -------
-    TrainingResult
-        With F networks and F/pool groups, on numpy. It depends on the rest of the batch only
-        through rounding, which an unstable training amplifies.
+    All arrays have a leading axis F and are on numpy: networks, seeds of the batches, unsigned
+    32-bit integers, rows to train on, and rows to stop by. `stop` is the epochs after which to
+    stop, equal within a group; 0: where the held-out likelihood says. Each `pool` consecutive
+    networks form a group that stops by the sum of their likelihoods. `at_once` networks are side
+    by side, a multiple of `pool`; all of them by default. Calls that differ in F alone share a
+    program if it is the same. The result depends on the rest of the batch only through rounding,
+    which an unstable training amplifies.
     """
     count = np.sum(rows.weight, axis=1).astype(np.int32)
     data = rows, held_out, seeds, count
@@ -178,12 +265,8 @@ def train(
         jax.eval_shape(jax.vmap(_optimiser(recipe).init), networks),
     )
     start = networks, optimiser
-    groups = [
-        _Group(
-            slice(first, first + pool), int(stop[first]), unstack(start, slice(first, first + pool))
-        )
-        for first in range(0, len(seeds), pool)
-    ]
+    members = [slice(first, first + pool) for first in range(0, len(seeds), pool)]
+    groups = [_Group(own, int(stop[own.start]), unstack(start, own)) for own in members]
     places, waiting, running = (at_once or len(seeds)) // pool, list(groups), []
     while waiting or running:
         running += [waiting.pop(0) for _ in range(min(len(waiting), places - len(running)))]
@@ -239,11 +322,8 @@ class _Group:
 def _epoch(networks, optimiser_state, rows: Rows, held_out: Rows, drawn, observed, recipe: Recipe):
     """Return networks and states of the optimiser after an epoch, and held-out scores.
 
-    Parameters
-    ----------
-    drawn, observed
-        Of each network and update the columns of `rows`, and which of their y are observed. None:
-        all columns, and as `rows` says.
+    Draws are of each network and update the columns of `rows`, and which of their y are observed;
+    None: all columns, and as `rows` says.
     """
     optimiser = _optimiser(recipe)
 
@@ -275,14 +355,8 @@ def _optimiser(recipe: Recipe):
 def _draws(seeds, first, count, dimensions: int, columns: int, drawn: bool) -> tuple:
     """Return for the updates of an epoch the columns, and which of their y are observed.
 
-    Parameters
-    ----------
-    seeds, first, count
-        Of each network the seed, the number of the epoch's first update, and of rows.
-    dimensions, columns
-        d_y, and number of columns of an update.
-    drawn
-        Whether columns are drawn, with replacement.
+    Of each network are given the seed, the number of the epoch's first update, and of rows. Columns
+    of an update are drawn with replacement, or are all.
     """
 
     def one(seed, step, count):
