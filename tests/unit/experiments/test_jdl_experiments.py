@@ -12,7 +12,7 @@ from kcde import scores
 from kcde.data import made_up
 from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, KernelLogisticRegression
-from kcde.estimators._low_rank import gaussian as jdl_gaussian
+from kcde.estimators._low_rank import basis as jdl_gaussian
 from kcde.experiments import _low_rank, _shared_bases
 from kcde.experiments._low_rank import Trials
 from kcde.experiments._shared_bases import Bases
