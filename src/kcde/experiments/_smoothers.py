@@ -18,8 +18,6 @@ from kcde.selection import complement, kfold, log_grid
 # Candidates of a cross-validated bandwidth, in median distances to the nearest neighbour.
 BANDWIDTHS = log_grid(0.25, 4.0, 12)
 
-_FOLDS = 5
-
 
 class Interpolated:
     """A surface through the rows; beyond their convex hull the value of the nearest row.
@@ -42,17 +40,14 @@ class Interpolated:
         return np.where(np.isnan(found), self._nearest(X), found)[:, None]
 
 
-class Neighbours:
-    """The mean y of the nearest rows."""
+class FourNeighbours:
+    """The mean y of the four nearest rows."""
 
-    def __init__(self, count: int):
-        self._count = count
-
-    def fit(self, X: np.ndarray, Y: np.ndarray) -> "Neighbours":
+    def fit(self, X: np.ndarray, Y: np.ndarray) -> "FourNeighbours":
         """Fit to X (n, d), Y (n, 1)."""
         from sklearn.neighbors import KNeighborsRegressor  # a tenth of the start of every job
 
-        self.mean = KNeighborsRegressor(self._count).fit(X, Y).predict
+        self.mean = KNeighborsRegressor(4).fit(X, Y).predict
         return self
 
 
@@ -73,7 +68,7 @@ class NadarayaWatson:
         if self.bandwidth_ is None:
             distances = cKDTree(X).query(X, k=2)[0][:, 1]
             candidates = BANDWIDTHS * float(np.median(distances[distances > 0.0]))
-            folds = kfold(len(X), _FOLDS, self._rng)
+            folds = kfold(len(X), 5, self._rng)
             held_out = [(held, complement(held, len(X))) for held in folds]
 
             def error(width: float) -> float:
@@ -115,7 +110,7 @@ def _of_cdo(experiment: str, X, Y, rng) -> NadarayaWatson:
 MAKERS = {
     "linear-interpolation": lambda *_: Interpolated(interpolate.LinearNDInterpolator),
     "Clough-Tocher": lambda *_: Interpolated(interpolate.CloughTocher2DInterpolator),
-    "four-neighbours": lambda *_: Neighbours(4),
+    "four-neighbours": lambda *_: FourNeighbours(),
     "Nadaraya-Watson": lambda experiment, X, Y, rng: NadarayaWatson("gaussian", rng=rng),
     "Nadaraya-Watson-CDO": _of_cdo,
 }
