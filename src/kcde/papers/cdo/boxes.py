@@ -1,16 +1,103 @@
-"""Horizontal box plots: one row per method, labelled at its left in the method's colour."""
+"""Horizontal box plots, a row a method, and their statistics as rows of a tracked CSV."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from kcde.pages import box_statistics, style
+from kcde.pages import style
 from kcde.pages.methods import display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
+FIVE_NUMBERS = (WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH)
+MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
+
+KEPT = 20
+"""At most so many outliers of a box are kept, evenly by rank."""
+
+_WHISKERS = 1.5  # of the whiskers, in interquartile ranges (Tukey)
+
+
+def box_rows(values: np.ndarray, same: Mapping) -> list[dict]:
+    """Return the box_rows of one box.
+
+    Whiskers end at the farthest values within 1.5 interquartile ranges of the box.
+
+    Parameters
+    ----------
+    values
+        Shape (n,); values that are not finite are left out and counted in a row with the stat
+        `failed`.
+    same
+        Columns that all box_rows share: panel, method, variant, series.
+
+    Returns
+    -------
+    list of dict
+        Stats whisker_low, q1, median, q3, whisker_high, mean, then at most `KEPT` outliers, evenly
+        by rank and including the extremes. `n` is the number of finite values. Only `failed` where
+        there are none.
+    """
+    values = np.asarray(values, dtype=float)
+    finite = np.sort(values[np.isfinite(values)])
+    row = {"kind": "box", "n": len(finite), **same}
+    lost = len(values) - len(finite)
+    found = [{**row, "stat": FAILED, "y": lost}] if lost else []
+    if not len(finite):
+        return found
+    q1, median, q3 = np.quantile(finite, [0.25, 0.5, 0.75])
+    reach = _WHISKERS * (q3 - q1)
+    within = (finite >= q1 - reach) & (finite <= q3 + reach)
+    inner, outer = finite[within], finite[~within]
+    # A quartile between two values may lie beyond the farthest value within reach.
+    stats = {
+        WHISKER_LOW: min(inner[0], q1),
+        Q1: q1,
+        MEDIAN: median,
+        Q3: q3,
+        WHISKER_HIGH: max(inner[-1], q3),
+        MEAN: finite.mean(),
+    }
+    kept = np.unique(np.linspace(0, len(outer) - 1, min(KEPT, len(outer))).round().astype(int))
+    return [
+        *({**row, "stat": stat, "y": value} for stat, value in stats.items()),
+        *({**row, "stat": OUTLIER, "y": value} for value in outer[kept]),
+        *found,
+    ]
+
+
+def boxes_of(panel: pd.DataFrame) -> pd.DataFrame:
+    """Return the boxes of a panel: a row per method in its order, a column per stat.
+
+    Parameters
+    ----------
+    panel
+        Rows of a tracked CSV.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Without outliers and without methods that have no finite value.
+    """
+    drawn = panel[(panel["kind"] == "box") & ~panel["stat"].isin([OUTLIER, FAILED])]
+    wide = drawn.pivot(index="method", columns="stat", values="y")
+    return wide.reindex(dict.fromkeys(drawn["method"]))
+
+
+def failures(frame: pd.DataFrame, trial: str) -> list[str]:
+    """Return a sentence that counts the fits without a finite value, or nothing."""
+    lost = frame[(frame["kind"] == "box") & (frame["stat"] == FAILED)]
+    if not len(lost):
+        return []
+    each = [f"{row.y:.0f} of {row.method} ({row.panel})" for row in lost.itertuples()]
+    return [f"Left out, because they failed or are not finite: {trial}s {', '.join(each)}."]
+
 
 ROW_HEIGHT = 0.165
 """Height of a row, in inches."""
@@ -162,8 +249,8 @@ def draw_boxes(
     published
         The methods as published.
     """
-    outliers = panel[panel["stat"] == box_statistics.OUTLIER].groupby("method")["y"].apply(list)
-    for method, box in box_statistics.table(panel).iterrows():
+    outliers = panel[panel["stat"] == OUTLIER].groupby("method")["y"].apply(list)
+    for method, box in boxes_of(panel).iterrows():
         points = outliers.get(method, [])
         draw_box(axes, methods.index(method), box, points, method, method in published)
 
@@ -189,10 +276,10 @@ def draw_box(
         Whether the box is shaded.
     """
     colour, end = style.line(method)["color"], axes.get_xlim()[1]
-    if box[box_statistics.MEDIAN] > end:
-        mark_beyond_axis(axes, row, box[box_statistics.MEDIAN], colour)
+    if box[MEDIAN] > end:
+        mark_beyond_axis(axes, row, box[MEDIAN], colour)
         return
-    low, q1, middle, q3, high = (box[stat] for stat in box_statistics.FIVE_NUMBERS)
+    low, q1, middle, q3, high = (box[stat] for stat in FIVE_NUMBERS)
     thin = {"color": colour, "linewidth": 0.8, "zorder": 2}
     axes.hlines(row, low, q1, **thin)
     axes.hlines(row, q3, high, **thin)
@@ -201,7 +288,7 @@ def draw_box(
         axes.barh(row, q3 - q1, 2 * _HALF, q1, color=colour, alpha=0.25, linewidth=0)
     axes.barh(row, q3 - q1, 2 * _HALF, q1, **edge)
     axes.vlines(middle, row - _HALF, row + _HALF, colors=colour, linewidth=1.6, zorder=3)
-    axes.plot(box[box_statistics.MEAN], row, "o", color=colour, markersize=2.2, zorder=4)
+    axes.plot(box[MEAN], row, "o", color=colour, markersize=2.2, zorder=4)
     shown = [value for value in outliers if value <= end]
     dots = {"color": colour, "markersize": 1.4, "markeredgewidth": 0.4, "fillstyle": "none"}
     axes.plot(shown, [row] * len(shown), "o", zorder=2, **dots)
