@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kcde.pages.rounding import round_to_half_decade
+from kcde.pages.words import round_to_half_decade
 
 
 def test_the_nearest_on_a_logarithmic_scale():

@@ -11,7 +11,7 @@ from scipy import stats
 import artefact_scores as made
 from kcde import scores
 from kcde.evidence import causes, verdicts
-from kcde.pages import building, markdown
+from kcde.pages import building, words
 from kcde.papers import drawing, published, registry
 from kcde.papers.artefact import TABLE_COLUMNS
 
@@ -207,7 +207,7 @@ def test_causes_most_specific_wins_and_stale_ones_never_show():
     [(1.005, "1.00"), (-0.07, "−0.07"), (2400.4, "2400"), (3e7, "3.0e+07"), (math.nan, "–")],
 )
 def test_numbers_are_short(value, text):
-    assert markdown.number(value) == text
+    assert words.number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_numbers_are_short(value, text):
     [(1000, "1e3"), (10**7, "1e7"), (20_000.0, "2e4"), (10**10, "1e10"), (200, "2e2")],
 )
 def test_numbers_of_points_are_short(n, text):
-    assert markdown.magnitude(n) == text
+    assert words.magnitude(n) == text
 
 
 def test_every_rule_has_a_published_metric():
@@ -223,7 +223,7 @@ def test_every_rule_has_a_published_metric():
 
 
 def test_a_bar_in_a_cell_does_not_end_it():
-    table = markdown.pipe_table(["claim", "reason"], [["J5", "|E[1|x] - 1| is small"]])
+    table = words.pipe_table(["claim", "reason"], [["J5", "|E[1|x] - 1| is small"]])
     assert table.splitlines()[-1] == r"| J5 | \|E[1\|x] - 1\| is small |"
 
 

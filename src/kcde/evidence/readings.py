@@ -29,6 +29,7 @@ import yaml
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide
 from kcde.files import read_object
 from kcde.names import AS_PUBLISHED, OURS
+from kcde.pages import building
 from kcde.papers import published, registry
 from kcde.papers.artefact import Artefact
 
@@ -210,16 +211,9 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
         made = pd.MultiIndex.from_frame(table[source])
         kept = kept[~pd.MultiIndex.from_frame(kept[source]).isin(made)]
         table = pd.concat([kept, table], ignore_index=True)
-    orders = {
-        "claim": list(published.claims()["claim"]),
-        "choice": ["", *(choice for paper in published.PAPERS for choice in choices(paper))],
-    }
-    places = {
-        column: table[column].map({name: k for k, name in enumerate(order)}).fillna(len(order))
-        for column, order in orders.items()
-    }
-    order = table.assign(**places).sort_values(["claim", "choice", "artefact"], kind="stable").index
-    return table.loc[order].reset_index(drop=True)
+    choice = ["", *(choice for paper in published.PAPERS for choice in choices(paper))]
+    orders = {"claim": published.claims()["claim"], "choice": choice}
+    return building.in_order(table, orders, "artefact")
 
 
 def classify(rows: pd.DataFrame, scale: str) -> tuple[str, list[str]]:

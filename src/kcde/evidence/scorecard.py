@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.evidence import chains, readings
-from kcde.evidence.causes import cause_of
+from kcde.evidence import readings
+from kcde.evidence.cells import obstacle_in
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from kcde.evidence.verdicts import BETTER, COMPATIBLE, DIFFERENT, RULES, UNINFORMATIVE, WORSE
 from kcde.files import staged
@@ -266,8 +266,46 @@ def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
 def _why(row: pd.Series, ours: pd.Series, table: pd.DataFrame) -> str:
     """Return why a number differs, as far as known."""
     if ours["verdict"] == UNDECIDED:
-        return f"chains have not converged: {chains.obstacle_in(table, ours)}"
+        return f"chains have not converged: {obstacle_in(table, ours)}"
     if ours["verdict"] in (BETTER, WORSE, DIFFERENT):
         key = (row["paper"], row["artefact"], row["dataset"], row["method"])
         return cause_of(*key, ours["verdict"])
     return row["note"] if math.isnan(row["value"]) else ""
+
+
+UNKNOWN = "could not determine"
+"""Stands where no cause is known."""
+
+_FIELDS = ("paper", "artefact", "dataset", "method")
+
+
+def cause_of(paper: str, artefact: str, dataset: str, method: str, verdict: str) -> str:
+    """Return the most specific known cause of a verdict, with its evidence.
+
+    A cause is used only where the actual verdict is the one for which it was written (or `*`), so
+    that a stale cause is never shown.
+
+    Parameters
+    ----------
+    paper, artefact, dataset, method
+        The cell, named as in `published_values.csv`.
+    verdict
+        The actual verdict.
+
+    Returns
+    -------
+    str
+        `could not determine` where none is known.
+    """
+    cell = (paper, artefact, dataset, method)
+    best, text = -1, UNKNOWN
+    for row in published.causes().to_dict("records"):
+        named = [row[name] != "*" for name in _FIELDS]
+        fits = all(row[name] in ("*", value) for name, value in zip(_FIELDS, cell, strict=True))
+        if fits and row["verdict"] in ("*", verdict) and sum(named) > best:
+            best, text = sum(named), _sentence(row["cause"], row["evidence"])
+    return text
+
+
+def _sentence(cause: str, evidence: str) -> str:
+    return f"{cause} ({evidence})" if evidence else cause

@@ -1,12 +1,13 @@
 """From scores to the tidy CSV of a table: means, spread, best method, published value, verdict."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import chains, verdicts
-from kcde.evidence.cells import AS_PUBLISHED
+from kcde.evidence import verdicts
+from kcde.evidence.cells import AS_PUBLISHED, obstacle_in
 from kcde.metrics.names import P_VALUE
 from kcde.metrics.paired import paired_t_test
 from kcde.papers import published
@@ -28,35 +29,39 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """
     check(artefact, scores)
     scores = shown_as(artefact, scores)
-    order = _order(artefact, scores)
     rows = []
-    for (dataset, method, variant, metric), cell in scores.groupby(_KEYS, sort=False):
-        unit = cell["unit"].dropna().iloc[0] if cell["unit"].notna().any() else ""
+    for key, cell in scores.groupby(_KEYS, sort=False):
+        unit = next(iter(cell["unit"].dropna()), "")
         summary = verdicts.summarise(_values(cell).to_numpy(), unit)
-        summary = verdicts.representative(summary, metric)
-        rows.append(
-            {
-                "dataset": dataset,
-                "method": method,
-                "variant": variant,
-                "metric": metric,
-                "unit": unit,
-                **{name: _six_digits(getattr(summary, name)) for name in (*_NUMBERS, *_QUARTILES)},
-                "n": summary.n,
-                "failed": summary.failed,
-            }
-        )
+        summary = verdicts.representative(summary, key[-1])
+        numbers = {name: _six_digits(getattr(summary, name)) for name in (*_NUMBERS, *_QUARTILES)}
+        counts = {"unit": unit, "n": summary.n, "failed": summary.failed}
+        rows.append(dict(zip(_KEYS, key, strict=True)) | counts | numbers)
     table = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype({"best": object, "verdict": object})
-    table = table.assign(
-        _metric=table["metric"].map(lambda name: (name != artefact.metric, name)),
-        _dataset=table["dataset"].map(order[0]),
-        _method=table["method"].map(order[1]),
-    ).sort_values(["_metric", "_dataset", "_method", "variant"], kind="stable")
-    table = table[TABLE_COLUMNS].reset_index(drop=True)
+    orders = {
+        "metric": [artefact.metric, *sorted(set(scores["metric"]))],
+        "dataset": [*_published_rows(artefact)["dataset"], *sorted(set(scores["dataset"]))],
+        "method": [*artefact.methods, *sorted(set(scores["method"]))],
+    }
+    table = in_order(table, orders, "variant")
     rule = verdicts.RULES.get(artefact.metric)
     if rule is None or rule.kind == "difference":  # without a published number: a loss too
         _mark_best(table, scores[scores["metric"] == artefact.metric], artefact)
     return _beside_published(artefact, table)
+
+
+def in_order(table: pd.DataFrame, orders: Mapping[str, Iterable], *more: str) -> pd.DataFrame:
+    """Return a table sorted by columns whose values have an order, others last; then by more."""
+    places = {
+        name: {value: k for k, value in enumerate(dict.fromkeys(order))}
+        for name, order in orders.items()
+    }
+    return table.sort_values(
+        [*orders, *more],
+        kind="stable",
+        ignore_index=True,
+        key=lambda column: column.map(places[column.name]) if column.name in places else column,
+    )
 
 
 def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
@@ -165,14 +170,6 @@ def summary_of(row: pd.Series) -> verdicts.Summary:
     return verdicts.Summary(*numbers, n=int(row["n"]), failed=int(row["failed"]))
 
 
-def _order(artefact: Artefact, scores: pd.DataFrame) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the positions of data sets (as published, then others by name) and of methods."""
-    here = _published_rows(artefact)
-    datasets = [*dict.fromkeys(here["dataset"]), *sorted(set(scores["dataset"]))]
-    methods = [*artefact.methods, *sorted(set(scores["method"]))]
-    return tuple({name: k for k, name in enumerate(dict.fromkeys(x))} for x in (datasets, methods))
-
-
 def _values(cell: pd.DataFrame) -> pd.Series:
     return cell["value"].where(cell["status"] == "ok")
 
@@ -256,7 +253,7 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
         As `kcde.evidence.verdicts.judge` returns it; `undecided` for a p-value that rests
         on Markov chains that have not converged.
     """
-    if row["metric"] == P_VALUE and chains.obstacle_in(table, row):
+    if row["metric"] == P_VALUE and obstacle_in(table, row):
         return verdicts.UNDECIDED
     same = (table["variant"] == AS_PUBLISHED) & (table["dataset"] == row["dataset"])
     cells = table[same & (table["metric"] == row["metric"])]

@@ -1,17 +1,12 @@
 """Samples over the data: rows of a figure's CSV, and panels."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kcde.pages import style
-from kcde.pages.methods import display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from kcde.pages.words import display
 
 DATA = "data"
 """The method of rows that show the data set itself."""
@@ -53,7 +48,7 @@ PALE = "#C4C4C4"
 
 
 def draw_panel(
-    axes: "Axes",
+    axes,
     data: pd.DataFrame,
     samples: pd.DataFrame,
     method: str,
@@ -130,14 +125,14 @@ def legend(made, method: str, data: str, note: str = "") -> None:
     style.above(made, HPacker(children=areas, sep=9, pad=0, align="baseline"))
 
 
-def count_outside(axes: "Axes", outside: int, method: str) -> None:
+def count_outside(axes, outside: int, method: str) -> None:
     """State above the right edge of a panel how many samples of a method lie outside, if any."""
     if outside:
         colour = style.line(method)["color"]
         axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
 
 
-def heading(axes: "Axes", letter: str, text: str, colour: str, notes: Sequence[str] = ()) -> None:
+def heading(axes, letter: str, text: str, colour: str, notes: Sequence[str] = ()) -> None:
     """Name above a panel, in their colour, whose points are shown, and remark on them.
 
     Parameters

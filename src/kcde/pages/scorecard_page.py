@@ -6,8 +6,7 @@ from pathlib import Path
 
 from kcde import webpage
 from kcde.evidence.scorecard import CLASSES, INFORMATIVE, NUMBER_CLASSES
-from kcde.pages.markdown import number, pipe_table, significant
-from kcde.pages.methods import display
+from kcde.pages.words import display, number, pipe_table, significant
 from kcde.papers.artefact import ACROSS
 from kcde.papers.registry import ARTEFACTS
 

@@ -10,7 +10,7 @@ from kcde.evidence import readings
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
 from kcde.files import atomic, staged
-from kcde.pages import building, figure_page
+from kcde.pages import building, page
 from kcde.papers.artefact import Artefact
 
 AT_PAPER_SCALE = "at-paper-scale"
@@ -156,7 +156,7 @@ def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
         drawn = artefact.draw(artefact, building.read(path), stem)
     else:
         frame = pd.read_csv(path)
-        drawn = [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
+        drawn = [*artefact.draw(artefact, frame, stem), *page.write_figure(artefact, frame, stem)]
     for each in drawn:
         if each.suffix == ".md":
             title, rest = each.read_text(encoding="utf-8").split("\n", 1)

@@ -19,15 +19,21 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence import verdicts
-from kcde.evidence.paired import HALVES
+from kcde.evidence.cells import HALVES
 from kcde.files import atomic
 from kcde.metrics.multiplicity import holm
 from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
 from kcde.metrics.paired import paired_t_test, paired_wilcoxon
 from kcde.pages import building, style
-from kcde.pages.markdown import count_of, details, number, pipe_table, probability
-from kcde.pages.methods import display
-from kcde.pages.rounding import round_to_half_decade
+from kcde.pages.page import details
+from kcde.pages.words import (
+    count_of,
+    display,
+    number,
+    pipe_table,
+    probability,
+    round_to_half_decade,
+)
 from kcde.papers.artefact import Artefact
 from kcde.seeding import rng_of
 

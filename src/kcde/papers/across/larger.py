@@ -20,9 +20,7 @@ from kcde.metrics.names import (
     PEAK_MEMORY,
 )
 from kcde.pages import style
-from kcde.pages.markdown import number, pipe_table
-from kcde.pages.methods import display
-from kcde.pages.rounding import round_to_half_decade
+from kcde.pages.words import display, number, pipe_table, round_to_half_decade
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 _PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}

@@ -118,8 +118,8 @@ def _draw_lines(axes, lines: pd.DataFrame, methods: list[str], as_published: set
     ordered = lines.sort_values("y", ascending=not last_fits)
     for place, row in enumerate(ordered.itertuples()):
         left = last_fits or row.y < 0.35 * end
-        line = boxes.ReferenceLine(row.series, style.EXACT, _DASHES[row.series], left)
-        boxes.draw_reference_line(axes, row.y, line, place)
+        look = style.EXACT, _DASHES[row.series], place, left
+        boxes.draw_reference_line(axes, row.y, row.series, *look)
 
 
 _METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-ML"
@@ -179,8 +179,8 @@ def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[P
             clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == boxes.MEAN)]
             for place, row in enumerate(clipped.sort_values("y", ascending=False).itertuples()):
                 colour = style.line(row.method)["color"]
-                line = boxes.ReferenceLine(f"half of {row.method}'s mean", colour, ":")
-                boxes.draw_reference_line(one, 0.5 * row.y, line, place)
+                text = f"half of {row.method}'s mean"
+                boxes.draw_reference_line(one, 0.5 * row.y, text, colour, ":", place)
             boxes.separate_families(one, methods)
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, panel.replace("x = ", "$x=$"))

@@ -10,7 +10,7 @@ import pandas as pd
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.evidence.cells import AS_PUBLISHED, under, variants
 from kcde.pages import style
-from kcde.pages.methods import display
+from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo import boxes, claims
 from kcde.papers.cdo.claims import METHOD, METRO, PEMS, of_repetitions
@@ -180,8 +180,7 @@ def _draw_errors(axes, panel: pd.DataFrame) -> None:
     lines = panel[panel["stat"] == LINE]
     boxes.label_rows(axes, methods, as_published, lines=len(lines))
     for line in lines.itertuples():
-        dashed = boxes.ReferenceLine(line.series, style.EXACT, (0, (4, 2)))
-        boxes.draw_reference_line(axes, line.y, dashed)
+        boxes.draw_reference_line(axes, line.y, line.series, style.EXACT, (0, (4, 2)))
     boxes.draw_boxes(axes, panel, methods, as_published)
 
 

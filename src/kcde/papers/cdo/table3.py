@@ -13,9 +13,8 @@ import pandas as pd
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
-from kcde.pages import building, style, table_page
-from kcde.pages.markdown import significant
-from kcde.pages.methods import display
+from kcde.pages import building, page, style
+from kcde.pages.words import display, significant
 from kcde.papers.artefact import Artefact
 from kcde.papers.cdo import boxes, claims, fig4, fig5
 from kcde.papers.cdo.claims import CENTRED, FLOWS, FOLDS, OWN, POINTWISE, PREDICTED, RANDOM
@@ -99,7 +98,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page, and a picture with a panel for each definition that its numbers have."""
-    pages = table_page.write(artefact, table, stem)
+    pages = page.write_table(artefact, table, stem)
     cells = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
     # A method and its variations stand together.
     methods = list(dict.fromkeys(cells["method"]))

@@ -21,9 +21,8 @@ from kcde.metrics.names import (
     TRAINED,
     of_optimum,
 )
-from kcde.pages import building, dot_plot, figure_page, normalisers, style, table_page
-from kcde.pages.markdown import count_of, number, pipe_table
-from kcde.pages.methods import display
+from kcde.pages import building, dot_plot, page, style
+from kcde.pages.words import count_of, display, number, pipe_table
 from kcde.papers import published
 from kcde.papers.artefact import READINGS, Artefact
 from kcde.papers.dde import claims
@@ -32,7 +31,8 @@ _FURTHER = {
     claims.TIME: "Seconds to draw_table1 as many samples as there are test points",
     claims.RATE: "Effective samples a second; those of DDE are independent",
     claims.MMD_TRAIN: "MMD² × 1000 to the training points, as the text of the paper says",
-    claims.EXCESS: "Negative log-likelihood of the test points less that under their own law (nats)",
+    claims.EXCESS: "Negative log-likelihood of the test points less that under their own law "
+    "(nats)",
     R_HAT: "Largest R-hat of KEF's chains",
     "acceptance_rate": "Share of their transitions that are accepted",
     "points_without_density": "Test points outside DDE's bounding box, which have no density",
@@ -63,8 +63,8 @@ def build_table1(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
 
 
 def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page, and draw_table1 MMD² and time on logarithmic axes, a row a method."""
-    pages = table_page.write(artefact, table, stem)
+    """Write the page, and draw MMD² and time on logarithmic axes, a row a method."""
+    pages = page.write_table(artefact, table, stem)
     datasets, key = published.datasets("dde", "table1"), ["dataset", "method", "metric"]
     shown = table[table["metric"].isin(_PANELS) & table["method"].isin(artefact.methods)]
     numbers = published.values().query("paper == 'dde' and artefact == 'table1'").set_index(key)
@@ -210,8 +210,8 @@ def page_of_likelihood(table: pd.DataFrame) -> list[str]:
 
 
 def draw_likelihood(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page, and draw_likelihood differences from the published values, where there are any."""
-    pages, primary = figure_page.write(artefact, table, stem), table[table["metric"] == NLL]
+    """Write the page, and draw differences from the published values, where there are any."""
+    pages, primary = page.write_figure(artefact, table, stem), table[table["metric"] == NLL]
     shown, names = primary.copy(), ["mean", "median", "published_mean"]
     shift = shown.groupby("dataset")["published_mean"].transform("first").astype(float)
     shown[names] = shown[names].sub(shift, axis=0)
@@ -231,7 +231,7 @@ def _signed(value: float) -> str:
 
 def remarks(table: pd.DataFrame) -> list[str]:
     """Say which normalisers are computed by sampling; DDE-penalised is shown by quadrature."""
-    return normalisers.importance_sampling(table[table["method"] != "DDE-penalised"])
+    return page.importance_sampling(table[table["method"] != "DDE-penalised"])
 
 
 _RIVALS = ["KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "LSCDE-exact"]
@@ -335,7 +335,7 @@ def page_of_optimum(table: pd.DataFrame) -> list[str]:
 
 
 def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page, and draw_optimum the gap of the loss beside the gain on test rows."""
+    """Write the page, and draw the gap of the loss beside the gain on test rows."""
     primary = table[table["metric"] == GAP]
     lines = pd.MultiIndex.from_frame(primary[["dataset", "method"]])
     height = 1.1 + 0.15 * max(len(lines), 4)
@@ -363,7 +363,7 @@ def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pa
         axes[0].set_yticks(
             range(len(lines)), [f"{d}{' (penalised)' * (m != 'DDE')}" for d, m in lines]
         )
-        return [*figure_page.write(artefact, table, stem), *style.save(made, stem)]
+        return [*page.write_figure(artefact, table, stem), *style.save(made, stem)]
 
 
 def _draw_gaps(axes, cells: pd.DataFrame, face: str | None) -> None:

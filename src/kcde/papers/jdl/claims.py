@@ -18,7 +18,7 @@ from kcde.metrics.names import (
     TUNING_ROWS,
 )
 from kcde.metrics.paired import paired_t_test, paired_wilcoxon
-from kcde.pages.markdown import magnitude, probability
+from kcde.pages.words import magnitude, probability
 from kcde.papers.jdl.curves import (
     LIMITS,
     MOMENTS,

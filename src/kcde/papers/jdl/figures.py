@@ -21,7 +21,7 @@ from kcde.experiments.portfolio import TOLERANCE
 from kcde.metrics import names
 from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.pages import style
-from kcde.pages.methods import display
+from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
 from kcde.papers.jdl import claims, curves
 

@@ -12,10 +12,20 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import chains
-from kcde.evidence.cells import AS_PUBLISHED, mean_and_stderr, splits, variants
+from kcde.evidence.cells import (
+    AS_PUBLISHED,
+    HALVES,
+    PairedComparison,
+    better,
+    by_split,
+    compare,
+    mean_and_stderr,
+    splits,
+    unconverged,
+    variants,
+    worse,
+)
 from kcde.evidence.checks import Check, Missing
-from kcde.evidence.paired import HALVES, PairedComparison, better, by_split, compare, worse
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.experiments.consistency import EXPONENTS, Constant
 from kcde.metrics.names import NLL, NLL_X, P_VALUE, REGULARIZATION_ERROR
@@ -266,9 +276,7 @@ def samples_like_data(
 def _converged(scores: pd.DataFrame, dataset: str, method: str) -> bool:
     """Whether there are samples that stand for their density: no chains, or converged ones."""
     kind = variants(scores).get(method, "")
-    return bool(_errors(scores, dataset, method)) and not chains.unconverged(
-        scores, dataset, method, kind
-    )
+    return bool(_errors(scores, dataset, method)) and not unconverged(scores, dataset, method, kind)
 
 
 def _errors(scores: pd.DataFrame, dataset: str, method: str) -> dict[str, float]:
@@ -428,7 +436,7 @@ def kcef_samples_are_closer(scores: pd.DataFrame, chains_judged: bool = True) ->
         what, part = f"median p, {dataset}, {hypothesis}", f"{dataset}, {hypothesis}"
         wrong = {}
         for variant, values in cells.items():
-            obstacle = chains.unconverged(scores, dataset, hypothesis, variant)
+            obstacle = unconverged(scores, dataset, hypothesis, variant)
             wrong[variant] = chains_judged and (obstacle or ("" if len(values) else "not run"))
         sound = [variant for variant, obstacle in wrong.items() if not obstacle]
         if not sound:

@@ -4,20 +4,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from kcde.pages import style
-from kcde.pages.methods import display
+from kcde.pages.words import display
 from kcde.papers.artefact import READINGS, Artefact
 from kcde.papers.kcef import claims, grid, labels
 from kcde.papers.kcef.grid import EXACT
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 # Axis labels by the quantity that is fixed in a panel, the first letter of its name.
 _X = {"d": "training points $n$ (log scale)", "n": "dimension $d$"}
@@ -77,7 +72,7 @@ def draw(
         return style.save(made, stem)
 
 
-def _draw_curves(axes: "Axes", frame: pd.DataFrame, looks: Mapping) -> list[labels.Label]:
+def _draw_curves(axes, frame: pd.DataFrame, looks: Mapping) -> list[labels.Label]:
     """Draw the curves of a panel and return their names at the right ends."""
     ends = []
     for (method, series), curve in frame.groupby(["method", "series"], sort=False):
@@ -101,7 +96,7 @@ def _draw_curves(axes: "Axes", frame: pd.DataFrame, looks: Mapping) -> list[labe
     return ends
 
 
-def _mark_outliers(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
+def _mark_outliers(axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
     """Mark means below the axis by arrow heads at its edge, and print the lowest."""
     floor = axes.get_ylim()[0]
     out = np.flatnonzero(np.isfinite(y) & (y < floor))
@@ -125,7 +120,7 @@ def _limits(frame: pd.DataFrame) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
+def axis_of_counts(axes, n: pd.Series) -> None:
     """Make the x-axis logarithmic, from the smallest to the largest n, with ticks at some n."""
     from matplotlib.ticker import NullLocator
 
@@ -137,7 +132,7 @@ def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def axis_of_dimensions(axes: "Axes", d: pd.Series) -> None:
+def axis_of_dimensions(axes, d: pd.Series) -> None:
     """Let the x-axis reach from the smallest to the largest d, with ticks at some d."""
     axes.set_xlim(*_span(d))
     places = sorted(set(d))

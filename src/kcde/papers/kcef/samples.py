@@ -8,16 +8,15 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import chains, tolerances
-from kcde.evidence.cells import AS_PUBLISHED, splits, variants
+from kcde.evidence import tolerances
+from kcde.evidence.cells import AS_PUBLISHED, obstacle, splits, variants, worst_chains
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
 from kcde.names import EXACT_DRAWS
-from kcde.pages import building, scatter, style, table_page
-from kcde.pages.markdown import probability
-from kcde.pages.methods import column_title, display
+from kcde.pages import building, page, scatter, style
+from kcde.pages.page import HIGHEST, LOWEST
 from kcde.pages.scatter import DATA
-from kcde.pages.table_page import HIGHEST, LOWEST
+from kcde.pages.words import column_title, display, probability
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.kcef import claims
 
@@ -87,7 +86,7 @@ def _unconverged(frame: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Return data set and method of the chains that have not converged, and why."""
     stats = frame.dropna(subset=["stat", "y"]).set_index("stat")
     found = {cell: dict(each["y"]) for cell, each in stats.groupby(["panel", "method"], sort=False)}
-    return {cell: why for cell, each in found.items() if (why := chains.obstacle(each))}
+    return {cell: why for cell, each in found.items() if (why := obstacle(each))}
 
 
 def remarks(frame: pd.DataFrame) -> list[str]:
@@ -191,7 +190,7 @@ def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
     scores = scores[~repeated]
     table = building.build(artefact, scores, files)
     for index, row in table[table["metric"] != P_VALUE].iterrows():
-        worst = chains.worst(scores, *row[_CELL])
+        worst = worst_chains(scores, *row[_CELL])
         table.loc[index, "mean"] = float(f"{worst[row['metric']]:.6g}")
     targets = building.published_cells(artefact)
     for index, row in table[table["verdict"].fillna("") != ""].iterrows():
@@ -210,14 +209,14 @@ def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
 
 
 def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page of the table, and draw_table3 the p-values of the tests that claim K10 is about."""
-    pages = table_page.write(artefact, table, stem)
+    """Write the page of the table, and draw the p-values of the tests that claim K10 is about."""
+    pages = page.write_table(artefact, table, stem)
     shown = table[table["variant"].isin([AS_PUBLISHED, EXACT_DRAWS])]
     shown = shown[shown["metric"] == P_VALUE].reset_index(drop=True)
-    ranges = table_page.ranges(table)
+    ranges = page.ranges(table)
     with style.figure(style.PAGE, 0.8 + 0.18 * len(shown)) as (made, axes):
         for place, row in shown.iterrows():
-            wrong = bool(table_page.unconverged(table, row))
+            wrong = bool(page.unconverged(table, row))
             colour = style.line(row["method"].removeprefix("H0: ").partition(" ")[0])["color"]
             ends = ranges.get(tuple(row[_CELL]), (row["mean"],) * 2)
             low, high, ours, theirs = (

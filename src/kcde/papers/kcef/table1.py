@@ -14,8 +14,8 @@ from kcde.evidence.checks import decide
 from kcde.evidence.verdicts import summarise
 from kcde.experiments.table1_readings import DRAWN, READINGS, Table1Readings
 from kcde.metrics.names import NLL, NLL_X
-from kcde.pages import building, dot_plot, normalisers, style, table_page
-from kcde.pages.markdown import number, pipe_table
+from kcde.pages import building, dot_plot, page, style
+from kcde.pages.words import display, number, pipe_table
 from kcde.papers import published, registry
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.kcef import claims
@@ -31,6 +31,104 @@ _OF_KCEF = tuple(dict.fromkeys(name for names in _CHOICES.values() for name in n
 _NADES = ("NADE", "NADE-joint")
 _SPLITS = 20
 _DATASETS = published.datasets("kcef", "table1")
+
+
+_VERDICTS = {
+    verdicts.COMPATIBLE: "#0072B2",
+    verdicts.WORSE: "#D55E00",
+    verdicts.BETTER: "#8A5A83",
+    verdicts.UNINFORMATIVE: style.GREY,
+}
+_FARTHEST, _CLOSE = 3.0, 2.0  # nats: of ours less published, and of two methods
+
+
+def write_against(
+    artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple[str, str]
+) -> list[Path]:
+    """Draw the page of a table, and as a picture ours less published for each published column.
+
+    Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
+    ours and published. A table without published values is drawn as by `write`.
+    """
+    primary = table[table["metric"] == artefact.metric]
+    datasets = list(dict.fromkeys(primary["dataset"]))
+    judged = [name for name in artefact.methods if name in set(_answered(primary)["method"])]
+    if not judged:
+        return dot_plot.write(artefact, table, stem)
+    height = 0.75 + 0.16 * len(datasets)
+    with style.figure(style.PAGE, height, len(judged) + 1, sharey=True) as (made, grid):
+        for axes, method in zip(grid, judged, strict=False):
+            _draw_differences(axes, artefact, _answered(primary, method), datasets)
+            style.panel_title(axes, "", f"{display(method)}, ours − published")
+        _draw_pair(grid[-1], primary, datasets, pair)
+        style.panel_title(grid[-1], "", f"{display(pair[0])} − {display(pair[1])}")
+        for axes in grid:
+            axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
+            axes.set_ylim(len(datasets) - 0.4, -0.6)
+            axes.tick_params(axis="y", length=0)
+        grid[0].set_yticks(range(len(datasets)), datasets)
+        made.supxlabel("nats; left of 0: ours, or the first method, is better", fontsize=8)
+        _explain_verdicts(made)
+        return [*page.write_table(artefact, table, stem), *style.save(made, stem)]
+
+
+def _answered(primary: pd.DataFrame, method: str = "") -> pd.DataFrame:
+    """Return the rows beside a published number, of one method or of all."""
+    known = primary[primary["published_mean"].notna()]
+    return known[known["method"] == method] if method else known
+
+
+def _draw_differences(axes, artefact: Artefact, cells: pd.DataFrame, datasets) -> None:
+    """Draw ours less published with the 95% prediction interval; the median where splits failed."""
+    axes.set_xlim(-_FARTHEST, _FARTHEST)
+    for _, cell in cells.iterrows():
+        row, colour = datasets.index(cell["dataset"]), _VERDICTS.get(cell["verdict"], style.GREY)
+        value = cell["median"] if cell["failed"] else cell["mean"]
+        half = verdicts.half_width(building.summary_of(cell), artefact.published_trials)
+        difference = value - cell["published_mean"]
+        if not cell["failed"]:
+            axes.hlines(row, difference - half, difference + half, colors=colour, alpha=0.5, lw=2.2)
+        shown = float(np.clip(difference, -_FARTHEST, _FARTHEST))
+        mark = "D" if cell["failed"] else "o"
+        mark = mark if shown == difference else ">" if shown > 0 else "<"
+        axes.plot(shown, row, mark, color=colour, markersize=3.5, clip_on=False, zorder=3)
+        if shown != difference:
+            dot_plot.name_edge(axes, row, shown, shown < 0, dot_plot.short(difference), colour)
+    for row in range(len(datasets)):
+        axes.axhline(row, **style.THIN)
+
+
+def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> None:
+    """Draw the difference of two methods, ours full and published open; medians as above."""
+    axes.set_xlim(-_CLOSE, _CLOSE)
+    cells = primary.set_index(["dataset", "method"])
+    for row, dataset in enumerate(datasets):
+        axes.axhline(row, **style.THIN)
+        if not all((dataset, method) in cells.index for method in pair):
+            continue
+        both = [cells.loc[(dataset, method)] for method in pair]
+        name = "median" if any(cell["failed"] for cell in both) else "mean"
+        ours = float(np.clip(both[0][name] - both[1][name], -_CLOSE, _CLOSE))
+        theirs = float(
+            np.clip(both[0]["published_mean"] - both[1]["published_mean"], -_CLOSE, _CLOSE)
+        )
+        colour = "black"
+        axes.plot([ours, theirs], [row, row], color=colour, linewidth=0.8)
+        axes.plot(ours, row, "D" if name == "median" else "o", color=colour, markersize=3.5)
+        axes.plot(theirs, row, "o", color=colour, markersize=4.2, markerfacecolor="white", zorder=4)
+
+
+def _explain_verdicts(made) -> None:
+    from matplotlib.offsetbox import HPacker, TextArea
+
+    said = [(f"●  {word}", colour) for word, colour in _VERDICTS.items()]
+    said += [
+        ("bar: 95% prediction interval", style.GREY),
+        ("◆  median, as splits failed", style.GREY),
+    ]
+    said += [("○  published", "black")]
+    parts = [TextArea(text, textprops={"color": colour, "size": 7}) for text, colour in said]
+    style.above(made, HPacker(children=parts, pad=0, sep=12))
 
 
 def build_of_kcef(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -82,7 +180,7 @@ def nearest_readings(table: pd.DataFrame) -> list[str]:
 
 def draw_nades(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page, and a picture in which both rows show how far they are from the published."""
-    pages = table_page.write(artefact, table, stem)
+    pages = page.write_table(artefact, table, stem)
     return [*pages, *dot_plot.picture(artefact, table, stem, through=True)]
 
 
@@ -139,12 +237,12 @@ ARTEFACTS = [
             }
         },
         build=building.build,
-        draw=partial(dot_plot.write_against, pair=("KCEF", "LSCDE")),
+        draw=partial(write_against, pair=("KCEF", "LSCDE")),
         claims={"K7": claims.kcef_beats_lscde},
         metric=NLL,
         published_trials=_SPLITS,
         overlap=1.0,
-        remarks=normalisers.importance_sampling,
+        remarks=page.importance_sampling,
     ),
     Artefact(
         __name__,

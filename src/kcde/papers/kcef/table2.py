@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,6 @@ from kcde.pages import building, dot_plot, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.kcef import claims, grid, grid_figures
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 REMOVED = "removed_column"
 """Metric of the rows that name a column left out (in `method`) and why (in `variant`)."""
@@ -185,7 +180,7 @@ def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path
         return style.save(made, stem)
 
 
-def _draw_gaps(axes: "Axes", frame: pd.DataFrame, rules: dict, panel: str, graph: str) -> None:
+def _draw_gaps(axes, frame: pd.DataFrame, rules: dict, panel: str, graph: str) -> None:
     """Draw the gaps of each rule to 30 times the smallest, but none below 0.001 nats."""
     low = 1e-3
     top = 30.0 * max(frame["y"].min(), low)
@@ -208,7 +203,7 @@ def _draw_gaps(axes: "Axes", frame: pd.DataFrame, rules: dict, panel: str, graph
     axes.set_xlabel(label)
 
 
-def _draw_likelihoods(axes: "Axes", frame: pd.DataFrame, rules: dict) -> None:
+def _draw_likelihoods(axes, frame: pd.DataFrame, rules: dict) -> None:
     known = frame["series"] == _PUBLISHED
     for row in frame[known].itertuples():
         dashes = "-" if row.graph == "F" else "--"

@@ -1,17 +1,49 @@
-"""The page of a table: picture, caption, table, and ours against the published columns."""
+"""The pages of figures and tables: picture, caption, tables, and ours against the published."""
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from kcde.evidence import chains, verdicts
+from kcde.evidence import verdicts
+from kcde.evidence.cells import obstacle_in
 from kcde.files import atomic
 from kcde.metrics.paired import paired_wilcoxon
-from kcde.pages.markdown import count_of, details, number, pipe_table, probability, significant
-from kcde.pages.methods import column_title, display
+from kcde.pages.words import (
+    column_title,
+    count_of,
+    display,
+    number,
+    pipe_table,
+    probability,
+    significant,
+)
 from kcde.papers.artefact import Artefact
+
+
+def details(artefact: Artefact, remarks: Iterable[str]) -> list[str]:
+    """Return the folded paragraphs of a page: remarks, and what is reduced."""
+    said = " ".join(filter(None, [artefact.text.details, *remarks]))
+    parts = list(filter(None, [said, artefact.text.reduced]))
+    return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
+
+
+def write_figure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details."""
+    parts = [
+        f"# {artefact.key}: {artefact.text.title}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        artefact.text.caption,
+        *artefact.below(frame),
+        *details(artefact, artefact.remarks(frame)),
+    ]
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return [path]
+
 
 MARKS = {
     verdicts.COMPATIBLE: "✓",
@@ -31,7 +63,7 @@ LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 _MARKS_PAGE = "[What the marks mean](../README.md#marks)."
 
 
-def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of a table."""
     primary = table[table["metric"] == artefact.metric]
     over = count_of(primary["n"], artefact.trial)
@@ -92,7 +124,7 @@ def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
 
 def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
     """Return what follows a p-value that rests on chains that have not converged, else ""."""
-    bad = _by_side(cell["metric"]) and chains.obstacle_in(table, cell)
+    bad = _by_side(cell["metric"]) and obstacle_in(table, cell)
     return f" {NO_CHAINS}" if bad else ""
 
 
@@ -162,3 +194,45 @@ def _shift(metric: str, cells: pd.DataFrame) -> list[str]:
     p_value = paired_wilcoxon(*both.to_numpy().T).p_value
     above = f"{(difference > 0).sum()} of {len(both)}"
     return [above, significant(difference.median()), probability(p_value)]
+
+
+def importance_sampling(table: pd.DataFrame) -> list[str]:
+    """Say which normalisers are computed by sampling, and how far quadrature differs.
+
+    Parameters
+    ----------
+    table
+        As tracked; its metrics `importance_samples` and `importance_error` are read.
+
+    Returns
+    -------
+    list of str
+        Sentences; none where nothing is computed by sampling.
+    """
+    sentences = []
+    draws = table[table["metric"] == "importance_samples"]
+    errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
+    for method in dict.fromkeys(_family(draws)):
+        counts = sorted({f"{value:.0f}" for value in _of(draws, method)["mean"]}, key=int)
+        sentences.append(
+            f"{method}'s normaliser is computed by importance sampling with "
+            f"{' or '.join(counts)} draws."
+        )
+        if not len(own := _of(errors, method)):
+            continue
+        worst = own.loc[own["mean"].abs().idxmax()]
+        sentences.append(
+            "Against quadrature the mean over splits differs by at most "
+            f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
+        )
+    return sentences
+
+
+def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return the rows of a method and of its variations."""
+    return table[_family(table) == method]
+
+
+def _family(table: pd.DataFrame) -> pd.Series:
+    """Return the methods of which the rows are variations: of KCEF-LL, KCEF."""
+    return table["method"].map(lambda name: name.split("-")[0])
