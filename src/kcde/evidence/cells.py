@@ -31,11 +31,7 @@ def under(scores: pd.DataFrame, **axes: object) -> pd.DataFrame:
 
 
 def splits(
-    scores: pd.DataFrame,
-    dataset: str,
-    method: str,
-    variant: str = AS_PUBLISHED,
-    metric: str = NLL,
+    scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED, metric: str = NLL
 ) -> pd.Series:
     """Return the values of a method on one data set by split, NaN where the fit failed.
 
@@ -200,10 +196,7 @@ def worse(signs: Mapping[str, int]) -> list[str]:
 
 
 def compare(
-    scores: pd.DataFrame,
-    datasets: Sequence[str],
-    method: tuple[str, ...],
-    rival: tuple[str, ...],
+    scores: pd.DataFrame, datasets: Sequence[str], method: tuple[str, ...], rival: tuple[str, ...]
 ) -> PairedComparison:
     """Compare a method with a rival by paired tests at 5% over splits, which are random halves.
 

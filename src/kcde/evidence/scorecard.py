@@ -31,12 +31,7 @@ COLUMNS = [
     *("verdict", "class", "choices", "parts", "reason"),
 ]
 
-CLASSES = (
-    readings.REPRODUCED,
-    readings.DEPENDS,
-    readings.CONTRADICTED,
-    readings.UNTESTED,
-)
+CLASSES = (readings.REPRODUCED, readings.DEPENDS, readings.CONTRADICTED, readings.UNTESTED)
 """Of claims."""
 
 NUMBER_CLASSES = (COMPATIBLE, BETTER, WORSE, DIFFERENT, UNINFORMATIVE)

@@ -40,7 +40,10 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     table = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype({"best": object, "verdict": object})
     orders = {
         "metric": [artefact.metric, *sorted(set(scores["metric"]))],
-        "dataset": [*_published_rows(artefact)["dataset"], *sorted(set(scores["dataset"]))],
+        "dataset": [
+            *published.numbers(artefact.paper, artefact.name)["dataset"],
+            *sorted(set(scores["dataset"])),
+        ],
         "method": [*artefact.methods, *sorted(set(scores["method"]))],
     }
     table = in_order(table, orders, "variant")
@@ -222,7 +225,7 @@ def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
     """Fill the published value, the difference and the verdict."""
     cell = ["dataset", "metric", "method"]
-    spreads = _published_rows(artefact).set_index(cell)["spread"].to_dict()
+    spreads = published.numbers(artefact.paper, artefact.name).set_index(cell)["spread"].to_dict()
     targets = published_cells(artefact)
     for index, row in table[table["variant"] == AS_PUBLISHED].iterrows():
         here = targets.get((row["dataset"], row["metric"]), {})
@@ -261,17 +264,10 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     return verdicts.judge(row["metric"], row["method"], ours, here)
 
 
-def published_cells(
-    artefact: Artefact,
-) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
+def published_cells(artefact: Artefact) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
     """Return the published numbers of an artefact: (data set, metric) to method to number."""
     cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
-    for row in _published_rows(artefact).itertuples():
+    for row in published.numbers(artefact.paper, artefact.name).itertuples():
         number = verdicts.Published(row.value, artefact.published_trials)
         cells.setdefault((row.dataset, row.metric), {})[row.method] = number
     return cells
-
-
-def _published_rows(artefact: Artefact) -> pd.DataFrame:
-    values = published.values()
-    return values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]

@@ -30,6 +30,14 @@ def details(artefact: Artefact, remarks: Iterable[str]) -> list[str]:
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
 
 
+def write(parts: Iterable[str], stem: Path) -> list[Path]:
+    """Write the paragraphs of a page."""
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return [path]
+
+
 def write_figure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details."""
     parts = [
@@ -39,10 +47,7 @@ def write_figure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Pa
         *artefact.below(frame),
         *details(artefact, artefact.remarks(frame)),
     ]
-    path = stem.with_suffix(".md")
-    with atomic(path) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return [path]
+    return write(parts, stem)
 
 
 MARKS = {
@@ -79,10 +84,7 @@ def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
         *artefact.below(table),
         *details(artefact, artefact.remarks(table)),
     ]
-    path = stem.with_suffix(".md")
-    with atomic(path) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return [path]
+    return write(parts, stem)
 
 
 def _by_side(metric: str) -> bool:

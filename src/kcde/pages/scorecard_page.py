@@ -31,6 +31,9 @@ _SIGNS = {
 }
 """Shape and meaning of verdicts and classes; colours stand in `scorecard.css`."""
 
+_WORDS = {"signs": _SIGNS, "classes": CLASSES, "number_classes": NUMBER_CLASSES}
+_WORDS["informative"] = INFORMATIVE
+
 _METRICS = {
     "negative_log_likelihood": "negative log-likelihood, nats",
     "mmd": "MMD² × 1000",
@@ -44,14 +47,7 @@ _COLOURS = 128  # of a picture in the report
 
 def pages(context: dict) -> dict[str, str]:
     """Return the text of `scorecard.md`, `scorecard.html` and each paper's page, by name."""
-    told = {
-        **context,
-        "signs": _SIGNS,
-        "classes": CLASSES,
-        "number_classes": NUMBER_CLASSES,
-        "informative": INFORMATIVE,
-        "table": pipe_table,
-    }
+    told = _WORDS | context | {"table": pipe_table}
     made = {"scorecard.md": _text("scorecard.md.j2", told)}
     made["scorecard.html"] = html(context)
     for paper in context["papers"]:
@@ -87,16 +83,8 @@ def html(context: dict, figures: Path | None = None, papers: list[str] | None = 
     shown = [each for each in context["papers"] if papers is None or each["name"] in papers]
     kept = {each["name"] for each in shown}
     numbers = [each for each in context["numbers"] if each["paper"] in kept]
-    told = {
-        "papers": shown,
-        "signs": _SIGNS,
-        "classes": CLASSES,
-        "number_classes": NUMBER_CLASSES,
-        "informative": INFORMATIVE,
-        "groups": _dumbbells(numbers),
-        "artefacts": {},
-        "scale": context["scale"],
-    }
+    told = {"groups": _dumbbells(numbers), "artefacts": {}, "scale": context["scale"]}
+    told |= _WORDS | {"papers": shown}
     if figures is not None:
         wanted = papers or [*kept, ACROSS]
         told["artefacts"] = {

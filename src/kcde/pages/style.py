@@ -60,7 +60,8 @@ _ENDINGS: dict[str | tuple, str] = {
     "-": "F package grown",
     "--": "M constrained narrow quarter smoothed shared ML second joint score unstopped adapted "
     "100-steps pair",
-    ":": "isotropic anisotropic stopped 500-rows quadrature clipped defensive spread signed inverse",
+    ":": "isotropic anisotropic stopped 500-rows quadrature clipped defensive spread signed "
+    "inverse",
     "-.": "M-anisotropic penalised unpenalised 1000-rows unreduced sub-grid projected grouped",
     _LONG: "converged chosen Matern traffic tuned",
     _MIXED: "corrected LL",
@@ -262,14 +263,8 @@ def legend_above(made, handles: Sequence, columns: int = 0) -> None:
         Entries in a row; 0 for all in one.
     """
     columns = columns or len(handles)
-    rows = -(-len(handles) // columns)
     # Matplotlib fills columns first, those at the left with one more.
-    order = [
-        handles[r * columns + c]
-        for c in range(columns)
-        for r in range(rows)
-        if r * columns + c < len(handles)
-    ]
+    order = [handle for column in range(columns) for handle in handles[column::columns]]
     made.legend(
         handles=order,
         loc="outside upper left",

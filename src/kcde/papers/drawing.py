@@ -61,7 +61,7 @@ def make(
             raise FileNotFoundError(f"no scores at {path}: make them with `snakemake {path}`")
     scores = score_files.read(files)
     if packed := [path for path in files if path.suffix == ".gz"]:
-        scores = _shown(artefact, scores, packed[0])
+        scores = shown(artefact, scores, packed[0])
     try:
         scores = artefact.measure(scores, files)
         frame = artefact.build(artefact, scores, files)
@@ -87,7 +87,7 @@ def make(
     return written
 
 
-def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
+def shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the scores that an artefact shows, of those of a whole run in a file."""
     own = pd.Series(False, index=scores.index)
     # Rows of `similarity` have the hypothesis in place of the method.

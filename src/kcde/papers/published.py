@@ -29,8 +29,12 @@ def values() -> pd.DataFrame:
         Columns `paper,artefact,dataset,method,metric,value,spread,unit,note`, one row a number;
         `value` is NaN where the paper prints N/A, `spread` where it prints none.
     """
-    frame = _table("values")
-    return frame.fillna({"unit": "", "note": ""})
+    return _table("values").fillna({"unit": "", "note": ""})
+
+
+def numbers(paper: str, artefact: str) -> pd.DataFrame:
+    """Return the published numbers of a table."""
+    return values().query("paper == @paper and artefact == @artefact")
 
 
 def datasets(paper: str, artefact: str) -> list[str]:
@@ -41,9 +45,7 @@ def datasets(paper: str, artefact: str) -> list[str]:
     paper, artefact
         As in `published_values.csv`, e.g. `kcef`, `table1`.
     """
-    numbers = values()
-    here = numbers[(numbers["paper"] == paper) & (numbers["artefact"] == artefact)]
-    return list(dict.fromkeys(here["dataset"]))
+    return list(dict.fromkeys(numbers(paper, artefact)["dataset"]))
 
 
 def claims() -> pd.DataFrame:
@@ -84,8 +86,7 @@ def read_off(paper: str, artefact: str) -> pd.DataFrame:
         Columns `paper,artefact,panel,method,metric,value,reading_error`, without rows where nothing
         was read off; both numbers are in the unit of the metric.
     """
-    frame = _table("read_off")
-    return frame[(frame["paper"] == paper) & (frame["artefact"] == artefact)]
+    return _table("read_off").query("paper == @paper and artefact == @artefact")
 
 
 @cache

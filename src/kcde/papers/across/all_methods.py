@@ -20,12 +20,11 @@ import pandas as pd
 
 from kcde.evidence import verdicts
 from kcde.evidence.cells import HALVES
-from kcde.files import atomic
 from kcde.metrics.multiplicity import holm
 from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
 from kcde.metrics.paired import paired_t_test, paired_wilcoxon
 from kcde.pages import building, style
-from kcde.pages.page import details
+from kcde.pages.page import details, write
 from kcde.pages.words import (
     count_of,
     display,
@@ -355,10 +354,10 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         "of the column, by the corrected test over splits. **Bold**: different by the test over "
         "sets, adjusted for all pairs.",
     ]
-    path = stem.with_suffix(".md")
-    with atomic(path) as temporary:
-        temporary.write_text("\n\n".join(part for part in parts if part) + "\n", encoding="utf-8")
-    return [path, *_picture(cells, methods.set_index("method")["rank"].reindex(names), stem)]
+    return [
+        *write(filter(None, parts), stem),
+        *_picture(cells, methods.set_index("method")["rank"].reindex(names), stem),
+    ]
 
 
 def _score(pairs: pd.DataFrame, one: str, other: str) -> str:

@@ -67,7 +67,7 @@ def failures(frame: pd.DataFrame, trial: str) -> list[str]:
 
 
 def keys(read_off: str = "") -> list:
-    """Return what the parts of a box are, for `style.legend_above`, and what a ring over it says."""
+    """Return what the parts of a box are, for `style.legend_above`, and what a ring says."""
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Patch
 

@@ -232,9 +232,6 @@ ARTEFACT = Artefact(
     shows={"traffic": {"methods": _METHODS.split()}},
     build=build,
     draw=draw,
-    claims={
-        "C4": claims.fast_through_distinct_inputs,
-        "C5": claims.tracks_the_test_data,
-    },
+    claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
     remarks=remarks,
 )

@@ -216,8 +216,8 @@ def best_on_six(scores: pd.DataFrame, test: str = "corrected") -> Iterator[Check
     t-tests corrected for shared rows, undecided where only signed ranks decide, and where a rival
     has a published number. As first stated (`signed-rank`): best on six, all rivals.
     """
-    first, numbers = test == "signed-rank", published.values()
-    numbers = numbers.query("paper == 'dde' and artefact == 'table2' and dataset != 'crabs'")
+    first = test == "signed-rank"
+    numbers = published.numbers("dde", "table2").query("dataset != 'crabs'")
     printed = numbers.pivot(index="dataset", columns="method", values="value").notna()
     datasets, best, worse = list(dict.fromkeys(numbers["dataset"])), {}, {}
     rivals = ("KCEF", "epsilon-KDE", "LSCDE")

@@ -28,7 +28,7 @@ from kcde.papers.artefact import READINGS, Artefact
 from kcde.papers.dde import claims
 
 _FURTHER = {
-    claims.TIME: "Seconds to draw_table1 as many samples as there are test points",
+    claims.TIME: "Seconds to draw as many samples as there are test points",
     claims.RATE: "Effective samples a second; those of DDE are independent",
     claims.MMD_TRAIN: "MMD² × 1000 to the training points, as the text of the paper says",
     claims.EXCESS: "Negative log-likelihood of the test points less that under their own law "
@@ -67,7 +67,7 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     pages = page.write_table(artefact, table, stem)
     datasets, key = published.datasets("dde", "table1"), ["dataset", "method", "metric"]
     shown = table[table["metric"].isin(_PANELS) & table["method"].isin(artefact.methods)]
-    numbers = published.values().query("paper == 'dde' and artefact == 'table1'").set_index(key)
+    numbers = published.numbers("dde", "table1").set_index(key)
     shown = shown.join(numbers["value"], on=key)
     shown["value"] = shown["value"].mask(shown["variant"] == _CODE)
     places = {(d, m, v): 0.0 for d, m, v in shown[["dataset", "method", "variant"]].to_numpy()}
@@ -316,11 +316,7 @@ def build_optimum(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     """Return the gaps, and the numbers that they are differences of."""
     wanted = list(dict.fromkeys([*_DIFFERENCES, *_SHOWN]))
     table = building.build(artefact, scores[scores["metric"].isin(wanted)], files)
-    order = {name: k for k, name in enumerate([*_DATASETS, *claims.DATASETS])}
-    ranks = {"metric": wanted.index, "dataset": lambda name: order.get(name, len(order))}
-    return table.sort_values(
-        list(ranks), kind="stable", ignore_index=True, key=lambda each: each.map(ranks[each.name])
-    )
+    return building.in_order(table, {"metric": wanted, "dataset": [*_DATASETS, *claims.DATASETS]})
 
 
 def page_of_optimum(table: pd.DataFrame) -> list[str]:

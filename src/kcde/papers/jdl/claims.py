@@ -58,10 +58,7 @@ TIMINGS = {
 
 
 def complete(
-    tables: Sequence[pd.DataFrame],
-    sizes: Sequence[int],
-    further: bool = True,
-    every: bool = False,
+    tables: Sequence[pd.DataFrame], sizes: Sequence[int], further: bool = True, every: bool = False
 ) -> list[pd.DataFrame]:
     """Return tables of `by_repetition` at common n, on the repetitions that all completed there.
 

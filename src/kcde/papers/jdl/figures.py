@@ -226,18 +226,14 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
 def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict:
     """Return the look of a line: colours are methods, dashes are variations or series."""
     own = (
-        {"color": style.GREY, "linestyle": "-"} if method == curves.BASELINE else style.line(method)
+        style.line(method) if method != curves.BASELINE else {"color": style.GREY, "linestyle": "-"}
     )
     if series == curves.SCHEDULED:
-        return {"color": own["color"], "linestyle": own["linestyle"]}
+        return own
     if series.startswith(curves.BY_TOLERANCE):
         order = sorted({each for each in shown["series"] if each.startswith(curves.BY_TOLERANCE)})
-        return {
-            "color": own["color"],
-            "linestyle": ("-.", ":", "--", "-")[-1 - order.index(series)],
-        }
-    dashes = {**_DASHES, **spec.dashes}[series]
-    return {"color": own["color"], "linestyle": dashes, "linewidth": 0.9}
+        return own | {"linestyle": ("-.", ":", "--", "-")[-1 - order.index(series)]}
+    return own | {"linestyle": {**_DASHES, **spec.dashes}[series], "linewidth": 0.9}
 
 
 def _number(value: float) -> str:
@@ -543,11 +539,7 @@ ARTEFACTS = [
 ]
 
 
-POSITIVITY = {
-    "JDL": "(33)",
-    "JDL-sub-grid": "sub-grid",
-    "JDL-clipped": "clipped and renormalised",
-}
+POSITIVITY = {"JDL": "(33)", "JDL-sub-grid": "sub-grid", "JDL-clipped": "clipped and renormalised"}
 """Method to how positivity is imposed on JDL."""
 
 _AT, _ROWS_OF_SMOKE = 10_000, 200

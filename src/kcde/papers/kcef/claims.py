@@ -328,9 +328,9 @@ def _won_and_lost(found: PairedComparison, test: str) -> str:
 
 def _published_margin(scores: pd.DataFrame) -> int:
     """Return wins minus losses if our paired differences had the published means."""
-    values = published.values()
-    values = values[(values["paper"] == "kcef") & (values["artefact"] == "table1")]
-    means = values.pivot(index="dataset", columns="method", values="value")
+    means = published.numbers("kcef", "table1").pivot(
+        index="dataset", columns="method", values="value"
+    )
     margin = 0
     for dataset, shift in (means["KCEF"] - means["LSCDE"]).items():
         ours, theirs = by_split(*(splits(scores, dataset, name) for name in ("KCEF", "LSCDE")))

@@ -21,8 +21,6 @@ from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.kcef import claims
 from kcde.papers.kcef.claims import CONDITIONAL, JOINT
 
-_AXIS = (-3.0, 4.5)
-_AXIS_LABEL = "negative log-likelihood of standardised y (nats); lower is better"
 _CHOICES = {
     "bandwidths": ["KCEF", "KCEF-stopped", "KCEF-converged"],
     "criterion": ["KCEF", "KCEF-LL-shared", "KCEF-LL"],
@@ -143,9 +141,7 @@ def build_of_nade(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     """Return the table of the two NADE alone; that of y given x has the published mean."""
     table = building.build(artefact, scores[scores["method"].isin(_NADES)], files)
     table = _with_published(table, "NADE")
-    places = table["dataset"].map({name: place for place, name in enumerate(_DATASETS)})
-    rows = np.lexsort((places.fillna(len(_DATASETS)), table["metric"] != NLL))
-    return table.iloc[rows].reset_index(drop=True)
+    return building.in_order(table, {"metric": [NLL], "dataset": _DATASETS})
 
 
 def _with_published(table: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -254,8 +250,6 @@ ARTEFACTS = [
         draw=dot_plot.write,
         metric=NLL,
         columns=_OF_KCEF,
-        axis=_AXIS,
-        axis_label=_AXIS_LABEL,
         remarks=nearest_readings,
     ),
     Artefact(
@@ -263,9 +257,7 @@ ARTEFACTS = [
         name="table1-nade",
         kind="table",
         stage="readings",
-        shows={
-            "r_benchmark": {"datasets": _DATASETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]},
-        },
+        shows={"r_benchmark": {"datasets": _DATASETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
         build=build_of_nade,
         draw=draw_nades,
         claims={"K8": claims.nade_loses_to_kcef},

@@ -136,7 +136,7 @@ def build_rules(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> 
                 own = (likelihoods["dataset"] == dataset) & (likelihoods["method"] == method)
                 if len(here := likelihoods[own]):
                     rows.append(place | grid.point(here["value"].where(here["status"] == "ok")))
-    known = published.values().query("paper == 'kcef' and artefact == 'table2'")
+    known = published.numbers("kcef", "table2")
     known = known[known["dataset"].isin(scores["dataset"]) & known["method"].isin(_CODE)]
     for row in known.itertuples():
         place = {"panel": row.dataset, "method": row.method, "y": row.value}
