@@ -52,8 +52,11 @@ UNKNOWN_SCALE = "unknown"
 
 _PACKED = ".csv.gz"
 
+_CHANGES = {"as": "methods", "datasets": "datasets", "where": "where", "variation": "variation"}
+"""Key of a reading to the field that it fills."""
+
 _KEYS = {"choice", "why", "affects", "drawn", "question", "settles", "readings"}
-_KEYS |= {"claims", "with", "artefact", "as", "datasets", "where", "variation"}
+_KEYS |= {"claims", "with", "artefact", *_CHANGES}
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Reading:
 
     def crossed(self, other: "Reading") -> "Reading":
         """Return both readings at once, of the claims that both decide."""
+        both = {name: {**getattr(self, name), **getattr(other, name)} for name in _CHANGES.values()}
         return Reading(
             f"{self.choice} × {other.choice}",
             f"{self.name} × {other.name}",
@@ -105,10 +109,7 @@ class Reading:
                 if claim in other.claims
             },
             self.artefact or other.artefact,
-            {**self.methods, **other.methods},
-            {**self.datasets, **other.datasets},
-            {**self.where, **other.where},
-            {**self.variation, **other.variation},
+            **both,
         )
 
 
@@ -138,18 +139,9 @@ def declared(paper: str) -> list[Reading]:
                     raise ValueError(f"{paper}/readings.yaml: {choice}, {name}: no key {wrong}")
                 claims, more = known["claims"], known.get("with", {})
                 claims = claims if isinstance(claims, dict) else {claim: {} for claim in claims}
-                found.append(
-                    Reading(
-                        choice,
-                        name,
-                        {claim: {**more, **(how or {})} for claim, how in claims.items()},
-                        known.get("artefact", ""),
-                        known.get("as", {}),
-                        known.get("datasets", {}),
-                        known.get("where", {}),
-                        known.get("variation", {}),
-                    )
-                )
+                claims = {claim: {**more, **(how or {})} for claim, how in claims.items()}
+                changes = {name: known[key] for key, name in _CHANGES.items() if key in known}
+                found.append(Reading(choice, name, claims, known.get("artefact", ""), **changes))
     return found
 
 

@@ -250,7 +250,7 @@ def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
         return entry
     ours = table[same].iloc[0]
     entry |= {"ours": ours["mean"], "n": int(ours["n"]), "failed": int(ours["failed"])}
-    entry |= {name: ours[name] for name in ("stderr", "median", "q25", "q75")}
+    entry |= ours[["stderr", "median", "q25", "q75"]].to_dict()
     if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
         # Measured seconds do not repeat; their order of magnitude does.
         entry |= {"ours": 10.0 ** round(math.log10(ours["mean"]))}
@@ -271,36 +271,18 @@ def _why(row: pd.Series, ours: pd.Series, table: pd.DataFrame) -> str:
 UNKNOWN = "could not determine"
 """Stands where no cause is known."""
 
-_FIELDS = ("paper", "artefact", "dataset", "method")
-
 
 def cause_of(paper: str, artefact: str, dataset: str, method: str, verdict: str) -> str:
-    """Return the most specific known cause of a verdict, with its evidence.
+    """Return the most specific known cause of a verdict, with its evidence, of a published cell.
 
     A cause is used only where the actual verdict is the one for which it was written (or `*`), so
     that a stale cause is never shown.
-
-    Parameters
-    ----------
-    paper, artefact, dataset, method
-        The cell, named as in `published_values.csv`.
-    verdict
-        The actual verdict.
-
-    Returns
-    -------
-    str
-        `could not determine` where none is known.
     """
-    cell = (paper, artefact, dataset, method)
-    best, text = -1, UNKNOWN
-    for row in published.causes().to_dict("records"):
-        named = [row[name] != "*" for name in _FIELDS]
-        fits = all(row[name] in ("*", value) for name, value in zip(_FIELDS, cell, strict=True))
-        if fits and row["verdict"] in ("*", verdict) and sum(named) > best:
-            best, text = sum(named), _sentence(row["cause"], row["evidence"])
-    return text
-
-
-def _sentence(cause: str, evidence: str) -> str:
-    return f"{cause} ({evidence})" if evidence else cause
+    cell = {"paper": paper, "artefact": artefact, "dataset": dataset, "method": method}
+    table = published.causes()
+    for name, value in (cell | {"verdict": verdict}).items():
+        table = table[table[name].isin(["*", value])]
+    if not len(table):
+        return UNKNOWN
+    found = table.loc[(table[list(cell)] != "*").sum(axis=1).idxmax()]
+    return f"{found['cause']} ({found['evidence']})" if found["evidence"] else found["cause"]

@@ -120,9 +120,8 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
         (stage / artefact.paper).mkdir()
         drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
         if Path(into).name == AT_PAPER_SCALE:
-            for page in [each for each in drawn if each.suffix == ".md"]:
-                drawn.remove(page)
-                page.unlink()
+            (stage / f"{artefact.key}.md").unlink()
+            drawn = [each for each in drawn if each.exists()]
         return [Path(into) / name.relative_to(stage) for name in drawn]
 
 

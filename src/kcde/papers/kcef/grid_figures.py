@@ -207,8 +207,7 @@ def _variant(
 _LSCDE = ["LSCDE-F", "LSCDE-F-anisotropic", "LSCDE-M", "LSCDE-M-anisotropic"]
 _ROWS = {f"{name}-500-rows": name for name in (grid.ISOTROPIC, grid.FULL, "KCEF-M")}
 
-ALL_FIG1 = [
-    FIG1,
+VARIANTS = [
     _variant(
         "fig1-converged",
         ["KCEF-F", "KCEF-F-converged", "KCEF-M-converged", *_LSCDE[1::2], "NADE"],
@@ -265,14 +264,11 @@ _WAVES = {
 }
 _WAVES["only"] = {"KCEF-F-anisotropic": _WAVES["datasets"]}
 
-ALL_FIG5 = [
+READINGS_OF_FIG5 = replace(
     FIG5,
-    replace(
-        FIG5,
-        name="fig5-readings",
-        stage=READINGS,
-        shows={"joint": _WAVES},
-        build=build_readings,
-        claims={},
-    ),
-]
+    name="fig5-readings",
+    stage=READINGS,
+    shows={"joint": _WAVES},
+    build=build_readings,
+    claims={},
+)
