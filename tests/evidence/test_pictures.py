@@ -98,23 +98,6 @@ def test_new_methods_have_looks_of_their_own(new_methods):
     assert all(style.marker(name) for name in [*new_methods, "mine", "KCEF-wide"])
 
 
-@pytest.mark.parametrize(
-    "family",
-    [
-        "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen CDO-LL",
-        "LSCDE-exact LSCDE-signed LSCDE-constrained LSCDE-projected",
-        "LSCDE LSCDE-package-signed LSCDE-package-constrained LSCDE-package-projected",
-        "LSCDE LSCDE-package-second LSCDE-package-traffic",
-        "KEF KEF-pair KEF-grouped",
-    ],
-)
-def test_variations_of_a_method_in_a_figure_differ_in_line_and_marker(family):
-    family = family.split()
-    assert {style.line(name)["color"] for name in family} == {style.COLOURS[family[0]]}
-    for look in (style.marker, lambda name: style.line(name)["linestyle"]):
-        assert len({look(name) for name in family}) == len(family)
-
-
 def test_the_last_digit_of_the_solver_of_the_layout_moves_nothing(tmp_path, monkeypatch):
     solved = ConstrainedLayoutEngine.execute
 
@@ -178,16 +161,6 @@ def test_a_box_is_that_of_matplotlib_with_few_outliers_and_what_is_not_finite_co
     assert (mine[boxes.FAILED], set(rows["n"])) == (2, {300})
     assert boxes.failures(rows, "fold")[0].endswith("folds 2 of CDO (a).")
     assert rows_of([np.nan])["stat"].tolist() == [boxes.FAILED]
-
-
-def test_one_huge_value_lies_beyond_the_axis_and_is_named():
-    assert boxes.axis_limit([0.1, 0.2, 0.3, 50.0]) == pytest.approx(0.3 * 1.04)
-    assert boxes.axis_limit([0.1, 0.2, 0.3, 50.0], [40.0]) == pytest.approx(50.0 * 1.04)
-    with style.figure(style.COLUMN, 1.0) as (_, axes):
-        axes.set_xlim(0.0, 1.0)
-        boxes.label_rows(axes, ["CDO"], {"CDO"})
-        boxes.draw_boxes(axes, rows_of([50.0]), ["CDO"], {"CDO"})
-        assert [text.get_text() for text in axes.texts] == ["50"]
 
 
 def test_seconds_are_rounded_to_the_nearest_half_decade():

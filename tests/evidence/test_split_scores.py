@@ -71,12 +71,3 @@ def test_what_is_known_of_the_run_stands_beside(files, tmp_path):
     assert known["versions"]["numpy"] == [np.__version__]
     said = known["experiments"]["r_benchmark"]
     assert (said["methods"], said["splits"], said["failed"], said["seconds"]) == (3, 4, 1, 19.0)
-
-
-def test_a_table_too_large_to_track_is_refused(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(split_scores, "LARGEST", 100)
-    with pytest.raises(
-        ValueError, match=r"more than 100; most rows are of r_benchmark \(16 rows\)"
-    ):
-        split_scores.write(files, tmp_path / "figures", "laptop")
-    assert not (tmp_path / "figures").exists()

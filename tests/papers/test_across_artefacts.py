@@ -1,6 +1,5 @@
 """The tables across papers: ranks and tests against naive loops, calibration, and larger sets."""
 
-import itertools
 import math
 
 import numpy as np
@@ -12,12 +11,11 @@ from kcde import scores
 from kcde.metrics.names import COVERAGES, NLL, NLL_QUADRATURE
 from kcde.papers import drawing, registry
 from kcde.papers.across import all_methods as cross
-from kcde.papers.across import calibration, larger
+from kcde.papers.across import calibration
 
 ALL, CALIBRATION, LARGER = (
     registry.ARTEFACTS[f"across/{name}"] for name in ("all_methods", "calibration", "larger_sets")
 )
-SETS = "abcdef"
 
 
 def frame(cells, metric=NLL, experiment="r_benchmark", **more):
@@ -39,29 +37,6 @@ def table_of(cells, *others):
     return cross.build(ALL, pd.concat([frame(cells), *others], ignore_index=True), [])
 
 
-@pytest.fixture(scope="module")
-def cells():
-    """Four methods on six sets, one of them best, another failing now and then."""
-    rng, found = np.random.default_rng(0), {}
-    levels = {"NADE": 1.0, "LSCDE-exact": 1.3, "JDL-smoothed": 0.4, "CME-smoothed": 0.8}
-    for dataset, (method, level) in itertools.product(SETS, levels.items()):
-        values = list(level + 0.5 * rng.normal(size=12))
-        if method == "CME-smoothed":
-            values[rng.integers(1, 12)] = None
-            values[0] = 31.0
-        found[dataset, method] = values
-    return found
-
-
-@pytest.fixture(scope="module")
-def table(cells):
-    return table_of(cells)
-
-
-def capped(values):
-    return np.array([20.0 if v is None or v > 20 else v for v in values])
-
-
 def level(**levels):
     """Cells of methods far apart on eight sets, lowest first where the level is."""
     rng = np.random.default_rng(3)
@@ -70,68 +45,6 @@ def level(**levels):
         for dataset in "abcdefgh"
         for name, value in levels.items()
     }
-
-
-def test_ranks_and_excess_are_those_of_loops(cells, table):
-    found = cross.of_sets(table).set_index(["dataset", "method"])
-    methods, means = list(dict.fromkeys(m for _, m in cells)), {}
-    for dataset in SETS:
-        values = {m: capped(cells[dataset, m]) for m in methods}
-        lowest = min(np.median(v) for v in values.values())
-        ranks = stats.rankdata([values[m] for m in methods], axis=0).mean(axis=1)
-        for method, rank in zip(methods, ranks, strict=True):
-            row = found.loc[(dataset, method)]
-            assert row["rank"] == pytest.approx(rank)
-            assert row["excess"] == pytest.approx(np.median(values[method]) - lowest)
-            means.setdefault(method, []).append(rank)
-    over_all = cross.of_methods(table).set_index("method")
-    assert over_all["rank"].is_monotonic_increasing
-    assert over_all["rank"].to_dict() == pytest.approx({m: np.mean(r) for m, r in means.items()})
-
-
-def holm(raw):
-    """Return p-values adjusted for all of them, by key."""
-    ordered = sorted(raw, key=raw.get)
-    steps = [(len(raw) - k) * raw[name] for k, name in enumerate(ordered)]
-    return {name: min(1.0, max(steps[: k + 1])) for k, name in enumerate(ordered)}
-
-
-def over_sets(cells, one, other):
-    shifts = [np.median(capped(cells[d, one]) - capped(cells[d, other])) for d in SETS]
-    return stats.wilcoxon(shifts).pvalue
-
-
-def test_pairs_are_adjusted_together_and_the_first_for_its_rivals_alone(cells, table):
-    methods = cross.of_methods(table).set_index("method")
-    first, *rivals = methods.index
-    expected = holm({name: over_sets(cells, name, first) for name in rivals})
-    assert methods["p_value"].drop(first).to_dict() == pytest.approx(expected)
-    assert math.isnan(methods.loc[first, "p_value"])
-    assert methods["best"].to_dict() == {first: True} | {n: p >= 0.05 for n, p in expected.items()}
-    both = itertools.combinations(methods.index, 2)
-    expected = holm({frozenset(pair): over_sets(cells, *pair) for pair in both})
-    pairs = cross.of_pairs(table)
-    assert len(pairs) == 12
-    for (one, other), row in pairs.iterrows():
-        mirrored = pairs.loc[(other, one)]
-        assert row["p_value"] == pytest.approx(expected[frozenset((one, other))])
-        assert row["excess"] == pytest.approx(-mirrored["excess"])
-        assert (row["wins"], row["losses"]) == (mirrored["losses"], mirrored["wins"])
-        wins = 0
-        for dataset in SETS:
-            gap = capped(cells[dataset, one]) - capped(cells[dataset, other])
-            t = gap.mean() / math.sqrt((1 / 12 + 1) * gap.var(ddof=1))
-            wins += 2 * stats.t.sf(abs(t), 11) < 0.05 and t < 0
-        assert row["wins"] == wins
-
-
-@pytest.mark.parametrize("failure", [None, 20.1, 1e9, math.inf])
-def test_a_failed_split_is_the_last_and_no_worse_than_that(failure):
-    bad = [0.9] * 7 + [failure] + [0.9] * 12
-    found = cross.of_sets(table_of({("a", "NADE"): [1.0] * 20, ("a", "GP-ML"): bad}))
-    found = found.set_index("method")
-    assert found["rank"].to_dict() == {"NADE": 1.95, "GP-ML": 1.05}
-    assert (found.loc["GP-ML", "failed"], found.loc["GP-ML", "excess"]) == (1, 0)
 
 
 def test_how_often_a_method_is_first_when_sets_are_drawn_anew():
@@ -212,12 +125,3 @@ def test_larger_sets_have_means_failed_splits_and_what_was_not_fitted(tmp_path):
     assert found.loc[("b", "NADE", "seconds"), "y"] == 3.0
     skipped = found.loc[("a", "KCEF", "seconds")]
     assert (skipped["stat"], skipped["y"], skipped["n"]) == ("skipped", 7300.0, 2)
-
-
-def test_a_method_that_was_not_fitted_on_all_sets_comes_after_those_that_were():
-    cells = {("red-wine", "GP-ML"): [0.1], ("red-wine", "NADE"): [0.9], ("red-wine", "KCEF"): [0.5]}
-    cells |= {("parkinsons", "NADE"): [0.9], ("parkinsons", "KCEF"): [0.5]}
-    cells |= {("parkinsons-people", "NADE"): [0.1], ("parkinsons-people", "GP-ML"): [0.2]}
-    planned = frame({("parkinsons", "LSCDE"): [90.0]}, "needed_seconds")
-    found = larger.build(LARGER, pd.concat([frame(cells), planned]), [])
-    assert larger.in_order(found) == ["KCEF", "NADE", "GP-ML", "LSCDE"]

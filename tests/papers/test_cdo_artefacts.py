@@ -11,7 +11,7 @@ from kcde import scores
 from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.papers import drawing, registry
-from kcde.papers.cdo import anatomy, boxes, claims
+from kcde.papers.cdo import boxes, claims
 
 CDO = {key: each for key, each in registry.ARTEFACTS.items() if each.paper == "cdo"}
 FIG5, READINGS = CDO["cdo/fig5"], CDO["cdo/table3-readings"]
@@ -225,21 +225,3 @@ def test_figure_5_has_the_days_and_scaled_errors_of_three_views(tmp_path):
     np.testing.assert_allclose(bins.groupby("x")["y"].sum(), 1.0, rtol=1e-4)
     np.testing.assert_allclose(ours["y"], stored["mean"][0, :72], rtol=1e-5)
     assert frame.loc[frame["stat"] == "not_run", "panel"].tolist() == ["pems-sf"]
-
-
-def test_anatomy_compares_cdo_with_its_closed_form(tmp_path):
-    closed = np.random.default_rng(0).uniform(1000, 2500, (2, 900))
-    signs = np.where(np.arange(900) % 3, 1.0, -1.0)
-    paths = []
-    for method, found in ((anatomy.CLOSED_FORM, closed), ("CDO", closed * (1 + 0.01 * signs))):
-        paths.append(tmp_path / "rough-terrain" / f"{method}.csv")
-        own = made({anatomy.CLOSED_FORM: 0.041}).query("method == @method")
-        scores.write(paths[-1], own.to_dict("records"), {}, {"prediction_folds": found})
-    drawing.make(CDO["cdo/anatomy"], paths, tmp_path)
-    frame = pd.read_csv(tmp_path / "cdo/anatomy.csv").set_index(["panel", "stat"])
-    agreement = frame.loc[("terrain", anatomy.AGREEMENT)]
-    assert (agreement["y"], agreement["n"]) == (pytest.approx(0.01, rel=1e-4), 900)
-    assert 300 < len(frame.loc[("terrain", anatomy.SHOWN)]) <= 400
-    donut = frame.loc[("donut", "error")].set_index(["series", "method"])["y"]
-    assert donut["x = 0, conditional", "CDO"] == pytest.approx(0.067, rel=0.01)
-    assert donut["x = 1, joint", "predicting zero"] == pytest.approx(0.03, rel=0.01)

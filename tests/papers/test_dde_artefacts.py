@@ -7,8 +7,6 @@ from scipy import stats
 
 from kcde import scores as score_files
 from kcde.data import made_up
-from kcde.estimators import DDE
-from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
 from kcde.metrics.names import MMD, NLL, NLL_QUADRATURE, of_optimum
@@ -147,21 +145,6 @@ def test_claims_as_first_stated(test, frame, how, verdict):
     assert decide(test, frame, **how).verdict == verdict
 
 
-def test_readings_of_dde_change_what_they_say():
-    declared = {(each.choice, each.name): each for each in readings.declared("dde")}
-    longer = cell("ring", "KEF-100-steps", [60.0] * 2, claims.TIME, "ours")
-    for name in ("grid", "two-moons"):
-        longer = pd.concat([longer, longer.assign(dataset=name)])
-    leapfrog = declared["D-leapfrog", "100 steps"].scores(pd.concat([times(0.1), longer]))
-    assert decide(claims.faster_sampling, leapfrog).verdict == "holds"
-    # Of 400 s, 200 are 5000 iterations and 100 compilation: 100 s and 5 iterations are left.
-    frame = costs(lambda n, d: (1.0, 400.0), growing, lambda n, d: (9.0, 150.0))
-    how = declared["D-scan", "one scan"].claims["D7"]
-    assert decide(claims.cheaper_estimation, frame).verdict == "fails"
-    assert decide(claims.cheaper_estimation, frame, **how).verdict == "holds"
-    assert DDE().batch_size == 100
-
-
 def arrays(dataset, seeds, rng, draw=made_up.planar_draw):
     """Return what the experiment stores of a learned sampler that draws by `draw`."""
     n_train, n_test = made_up.planar_sizes(dataset)
@@ -198,18 +181,8 @@ def write(folder, datasets=claims.DATASETS, seeds=3, **how):
     return paths
 
 
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("planar"))
-
-
 def measured(paths):
     return claims.with_samples(score_files.read(paths), paths)
-
-
-def built(name, paths):
-    artefact = registry.ARTEFACTS[f"dde/{name}"]
-    return artefact.build(artefact, artefact.measure(score_files.read(paths), paths), paths)
 
 
 def test_mode_statistic_has_its_distribution_for_a_sampler_that_copies_its_training_points(
@@ -268,17 +241,6 @@ def test_the_plateau_begins_within_two_standard_errors_of_the_last_check():
     assert found[claims.FALLING] < -0.8 < found[claims.SPEARMAN]
     assert found[claims.FALL] == pytest.approx(mmd2[-1] / mmd2[0])
     assert claims.convergence(np.arange(30), np.full(30, 0.4))[claims.FALLING] == 0.0
-
-
-def test_fig1_has_the_points_of_the_first_seed_and_f_with_y_along_the_rows(paths):
-    frame = built("fig1", paths)
-    points = frame[(frame["kind"] == "scatter") & frame["stat"].isna()]
-    counts = points.groupby(["panel", "method"], sort=False).size()
-    assert counts.xs("data", level="method").to_dict() == dict.fromkeys(claims.DATASETS, 500)
-    assert set(counts.xs("DDE", level="method")) == {1000}
-    surface = frame[(frame["kind"] == "surface") & (frame["panel"] == "two-moons")]
-    exact = made_up.planar_log_density("two-moons", surface[["x", "y"]].to_numpy(float))
-    np.testing.assert_allclose(surface["y_high"], exact.clip(-20.0))
 
 
 def test_excess_likelihood_leaves_out_points_without_density():

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.evidence import readings
 from kcde.evidence.checks import FAILS, HOLDS, UNDECIDED, decide
 from kcde.papers import registry
 from kcde.papers.kcef import claims
@@ -124,14 +123,6 @@ def test_claims_are_undecided_without_scores(claim):
         assert decide(TESTS[claim], table).verdict == UNDECIDED
 
 
-@pytest.mark.parametrize(("power", "verdict"), [(1.0, HOLDS), (0.2, FAILS)])
-def test_k1_by_speed_asks_how_fast_the_gap_shrinks(power, verdict):
-    losses = dict.fromkeys((FULL, "KCEF-M"), (0.03, 0.0, power))
-    losses["NADE"] = (0.03, 0.0, 0.5)
-    table = grid(losses, noise=1e-4)
-    assert decide(claims.converges_faster, table, by="shrinkage").verdict == verdict
-
-
 def test_points_are_read_off_curves_linear_in_log_n():
     sizes, curve = np.array([200, 800, 2000]), np.array([[-3.0, -1.0, -0.5]])
     levels = {-1.0: 800, -2.0: np.sqrt(200 * 800), -4.0: 200, 0.0: np.inf}
@@ -205,19 +196,6 @@ def test_k14(errors, r_hats, verdict):
     assert decide(claims.samples_like_data, table).verdict == verdict
     if verdict == UNDECIDED and r_hats:  # the first test does not look at chains
         assert decide(claims.samples_like_data, table, first=True).verdict == HOLDS
-
-
-def test_readings_of_a_rule_take_its_methods_alone():
-    """K4 fails where KCEF to convergence is worse, and holds under the other two rules."""
-    like = {"-converged": (FULL, "KCEF-F-converged"), "-unpenalised": (FULL, f"{FULL}-unpenalised")}
-    table = grid({name: LOSSES[drawn] for drawn, name in like.values()})
-    table.loc[table["method"] == "KCEF-F-converged", "value"] += 2.0
-    verdicts = {
-        reading.name: decide(claims.full_kcef_like_lscde, reading.scores(table)).verdict
-        for reading in readings.declared("kcef")
-        if reading.choice == "K-stop" and "K4" in reading.claims
-    }
-    assert verdicts == {"without penalty": HOLDS, "converged": FAILS}
 
 
 def test_gaps_and_likelihoods_are_those_of_the_scores():

@@ -8,7 +8,6 @@ from kcde import scores
 from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.experiments.consistency import EXPONENTS, Constant
-from kcde.experiments.table1_readings import READINGS
 from kcde.metrics.names import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
 from kcde.papers import published, registry
 from kcde.papers.kcef import claims, table1
@@ -181,15 +180,6 @@ def reading(choice, name, claim):
     )
 
 
-@pytest.mark.parametrize("p", [0.011, 0.9])
-def test_k10_of_the_pair_takes_its_own_variants(p):
-    exact = {(*NADE, "exact-draws"): p}
-    pair = similarity(exact, BAD, suffix="-pair")
-    table = pd.concat([similarity({NADE: 0.011 if p > 0.1 else 0.9}), pair])
-    under = reading("K-pair", "the shown pair alone", "K10").scores(table)
-    assert decide(K10, under).verdict == ("holds" if p < 0.05 else "fails")
-
-
 def test_log_p_of_x_is_added_split_by_split():
     table = frame(
         {
@@ -233,19 +223,3 @@ def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path
     assert "| geyser | 1.43 | 1.00 | 1.45 ✓ | 0.80 | x and y |" in rows
     assert "| topo | 4.26 | 4.00 | 4.60 | 0.80 | y given x |" in rows
     assert "nearer on 1 of 2 sets" in counts
-
-
-def test_the_figure_of_readings_sorts_them_by_mean_and_decides_each_nade():
-    kcef = [
-        frame({cell("geyser", "KCEF"): [2.0 - k, None]}).assign(
-            setting=scores.setting(**each._asdict()), experiment="table1_readings"
-        )
-        for k, each in enumerate(READINGS[:2])
-    ]
-    found = table1.build_grid(registry.ARTEFACTS["kcef/table1-readings"], pd.concat(kcef), [])
-    means = found[found["stat"] == "mean"].set_index("x")
-    assert means["series"].tolist() == [f"{each}" for each in READINGS[1::-1]]
-    assert found.loc[found["stat"] == "failed", "y"].tolist() == [1, 1]
-    assert found.loc[found["stat"] == "published", "y"].tolist() == [1.21]
-    panels = found.loc[found["kind"] == "claim", "panel"].value_counts()
-    assert panels.to_dict() == dict.fromkeys(table1._CLAIMS, 32)

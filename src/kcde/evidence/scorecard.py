@@ -74,13 +74,10 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
     tables = {
         key: _table(key, into) for key in dict.fromkeys(values["paper"] + "/" + values["artefact"])
     }
-    rows = [
-        {
-            "kind": "copy" if index in copies else "number",
-            **_number(row, tables[f"{row['paper']}/{row['artefact']}"]),
-        }
-        for index, row in values.iterrows()
-    ]
+    rows = []
+    for index, row in values.iterrows():
+        kind = {"kind": "copy" if index in copies else "number"}
+        rows.append(kind | _number(row, tables[f"{row['paper']}/{row['artefact']}"]))
     for row in published.claims().itertuples():
         own = decided[decided["claim"] == row.claim]
         kind, choices = readings.classify(own, scale)

@@ -1,7 +1,5 @@
 """Samples over the data: rows of a figure's CSV, and panels."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 
@@ -48,55 +46,23 @@ PALE = "#C4C4C4"
 
 
 def draw_panel(
-    axes,
-    data: pd.DataFrame,
-    samples: pd.DataFrame,
-    method: str,
-    margin: float,
-    behind: str = style.BLACK,
+    axes, data: pd.DataFrame, samples: pd.DataFrame, method: str, margin: float, behind=style.BLACK
 ) -> int:
     """Draw the data, and over them samples of a method in its colour, in the frame of the data.
 
-    Parameters
-    ----------
-    axes
-        Of the panel.
-    data, samples
-        With columns `x` and `y`.
-    method
-        Whose samples they are.
-    margin
-        Around the data, as a share of their range.
-    behind
-        Colour of the data.
-
-    Returns
-    -------
-    int
-        How many samples lie outside the frame.
+    The frame is wider than the data on all sides by the `margin`, a share of their range. Returned
+    is how many samples lie outside it.
     """
     look = {"linestyle": "none", "marker": "o", "markersize": 1.5, "markeredgewidth": 0}
     axes.plot(data["x"], data["y"], color=behind, alpha=0.6, zorder=1, **look)
     colour = style.line(method)["color"]
     axes.plot(samples["x"], samples["y"], color=colour, alpha=0.6, zorder=2, **look)
-    frame = [limits(data[name], margin) for name in "xy"]
-    axes.set_xlim(*frame[0])
-    axes.set_ylim(*frame[1])
-    return outside(samples, frame)
-
-
-def limits(values: pd.Series, margin: float) -> tuple[float, float]:
-    """Return the range of some values, widened on both sides by a share of it."""
-    low, high = float(values.min()), float(values.max())
-    reach = margin * (high - low) or 1.0
-    return low - reach, high + reach
-
-
-def outside(samples: pd.DataFrame, frame: list[tuple[float, float]]) -> int:
-    """Return how many samples lie outside a frame, given as limits of `x` and of `y`."""
     inside = np.ones(len(samples), dtype=bool)
-    for name, (low, high) in zip("xy", frame, strict=True):
-        inside &= samples[name].between(low, high).to_numpy()
+    for name, limit in (("x", axes.set_xlim), ("y", axes.set_ylim)):
+        low, high = float(data[name].min()), float(data[name].max())
+        reach = margin * (high - low) or 1.0
+        limit(low - reach, high + reach)
+        inside &= samples[name].between(low - reach, high + reach).to_numpy()
     return int((~inside).sum())
 
 
@@ -123,26 +89,3 @@ def legend(made, method: str, data: str, note: str = "") -> None:
     ]
     areas += [TextArea(note, textprops={"color": style.GREY})] if note else []
     style.above(made, HPacker(children=areas, sep=9, pad=0, align="baseline"))
-
-
-def count_outside(axes, outside: int, method: str) -> None:
-    """State above the right edge of a panel how many samples of a method lie outside, if any."""
-    if outside:
-        colour = style.line(method)["color"]
-        axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
-
-
-def heading(axes, letter: str, text: str, colour: str, notes: Sequence[str] = ()) -> None:
-    """Name above a panel, in their colour, whose points are shown, and remark on them.
-
-    Parameters
-    ----------
-    axes
-        The heading stands above its left edge, the remarks above its right one.
-    letter, text, colour
-        Of the panel and of its points.
-    notes
-        A line each; the last stands beside the heading.
-    """
-    axes.set_title(f"$\\bf{{{letter}}}$  {text}", loc="left", color=colour, fontsize=7)
-    axes.set_title("\n".join(notes), loc="right", color=style.GREY, fontsize=6)

@@ -129,21 +129,12 @@ def _dumbbells(numbers: list[dict]) -> list[dict]:
     for (key, metric), rows in shown.items():
         ends = [row[name] for row in rows for name in ("published", "ours")]
         place, ticks = _axis(ends, logarithmic=metric != "negative_log_likelihood")
-        groups.append(
-            {
-                "key": key,
-                "words": _METRICS[metric],
-                "ticks": [(place(tick), f"{tick:g}") for tick in ticks],
-                "rows": [
-                    {
-                        **_spoken(row),
-                        "theirs_at": place(row["published"]),
-                        "ours_at": place(row["ours"]),
-                    }
-                    for row in rows
-                ],
-            }
-        )
+        places = [
+            {"theirs_at": place(row["published"]), "ours_at": place(row["ours"])} for row in rows
+        ]
+        spoken = [_spoken(row) | at for row, at in zip(rows, places, strict=True)]
+        ticks = [(place(tick), f"{tick:g}") for tick in ticks]
+        groups.append({"key": key, "words": _METRICS[metric], "ticks": ticks, "rows": spoken})
     return groups
 
 
@@ -166,19 +157,16 @@ def _between(share: float) -> float:
 def _artefact(key: str, figures: Path, context: dict, numbers: list[dict]) -> dict:
     """Return a picture with what its paper says of it."""
     artefact = ARTEFACTS[key]
-    uri, width, height = _picture(figures / f"{key}.png")
     return {
         "key": key,
         "text": artefact.text,
-        "uri": uri,
-        "width": width,
-        "height": height,
+        **_picture(figures / f"{key}.png"),
         "claims": [claim for claim in context["claims"] if claim["key"] == key],
         "numbers": [_spoken(row) for row in numbers if f"{row['paper']}/{row['artefact']}" == key],
     }
 
 
-def _picture(path: Path) -> tuple[str, int, int]:
+def _picture(path: Path) -> dict:
     """Return a PNG in few colours as a data URI, with its size on a screen in pixels."""
     from PIL import Image
 
@@ -186,7 +174,8 @@ def _picture(path: Path) -> tuple[str, int, int]:
         few, buffer = image.convert("RGB").quantize(_COLOURS), io.BytesIO()
         few.save(buffer, "PNG", optimize=True)
         width, height = (round(0.62 * side) for side in image.size)
-    return webpage.uri(buffer.getvalue(), "image/png"), width, height
+    uri = webpage.uri(buffer.getvalue(), "image/png")
+    return {"uri": uri, "width": width, "height": height}
 
 
 def report(into: Path, out: Path, scale: str, paper: str | None = None) -> Path:

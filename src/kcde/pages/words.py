@@ -94,9 +94,6 @@ _DISPLAY: dict[str, str] = {
     "Nadaraya-Watson": "Nadaraya–Watson",
     "Nadaraya-Watson-CDO": "Nadaraya–Watson, as CDO",
     "linear": "linear, normal",
-    "H0: KEF closer than KCEF": "KEF closer than KCEF",
-    "H0: NADE closer than KCEF": "NADE closer than KCEF",
-    "H0: KEF-grouped closer than KCEF": "KEF-grouped closer than KCEF",
     "H0: KEF-pair closer than KCEF": "KEF-pair closer than KCEF-pair",
     "H0: NADE-pair closer than KCEF": "NADE-pair closer than KCEF-pair",
 }
@@ -113,7 +110,7 @@ _VARIANTS: dict[str, str] = {
 
 def display(method: str) -> str:
     """Return the name of a method that readers see."""
-    return _DISPLAY.get(method, method)
+    return _DISPLAY.get(method, method.removeprefix("H0: "))
 
 
 def column_title(method: str, variant: str) -> str:

@@ -66,25 +66,16 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 def draw_large_n(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw gap, seconds and memory side by side."""
     with style.figure(style.PAGE, 3.2, columns=3) as (made, axes):
-        for letter, place, (panel, (title, label)) in zip(
-            "abc", axes, _LABELS.items(), strict=True
-        ):
-            _draw_cost(place, frame[(frame["panel"] == panel) & (frame["stat"] != "failed")])
+        fitted = frame[frame["stat"] != "failed"]
+        for letter, place, panel in zip("abc", axes, _LABELS, strict=True):
+            title, label = _LABELS[panel]
+            _draw_cost(place, fitted[fitted["panel"] == panel])
             place.set_xlabel("training rows $n$")
             place.set_ylabel(label)
             style.panel_title(place, letter, title)
-        lines, names = axes[0].get_legend_handles_labels()
-        made.legend(
-            lines, names, loc="outside upper center", ncols=4, frameon=False, fontsize="small"
-        )
+        look = {"loc": "outside upper center", "frameon": False, "fontsize": "small"}
+        made.legend(*axes[0].get_legend_handles_labels(), ncols=4, **look)
         return style.save(made, stem)
-
-
-def look(method: str) -> dict:
-    """Return colour and line style; those that are no methods elsewhere are grey."""
-    if method in _DASHES:
-        return {"color": style.GREY, "linestyle": _DASHES[method]}
-    return style.line(method)
 
 
 def _draw_cost(axes, panel: pd.DataFrame) -> None:
@@ -93,7 +84,9 @@ def _draw_cost(axes, panel: pd.DataFrame) -> None:
         # What reaches below 0 has no place on a logarithmic axis.
         spread[0] = np.minimum(spread[0], 0.95 * rows["y"])
         bars = {"yerr": spread, "elinewidth": 0.8} if np.isfinite(spread).all() else {}
-        common = {"marker": "o", "markersize": 2.5, "linewidth": 1.2, **look(method)}
+        grey = {"color": style.GREY, "linestyle": _DASHES.get(method)}
+        look = grey if method in _DASHES else style.line(method)  # no methods elsewhere
+        common = {"marker": "o", "markersize": 2.5, "linewidth": 1.2, **look}
         axes.errorbar(rows["x"], rows["y"], **bars, **common, label=display(method))
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -135,7 +135,9 @@ def _draw_points(axes, points: pd.DataFrame, samples: pd.DataFrame) -> None:
     of_data, samples = points["method"] == scatter.DATA, samples[samples["method"] != scatter.DATA]
     method = samples["method"].iloc[0]
     outside = scatter.draw_panel(axes, points[of_data], samples, method, 0.1)
-    scatter.count_outside(axes, outside, method)
+    if outside:
+        colour = style.line(method)["color"]
+        axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
     axes.set_box_aspect(1)
 
 

@@ -246,7 +246,7 @@ TRACE = "trace"
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
 _PAPER_TO = 1e7
 _ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
-_METHODS = ("JDL", "JPDL", "CME")
+_METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
@@ -455,7 +455,7 @@ ARTEFACTS = [
     ),
     _figure(
         "fig6",
-        ["JDL", "JPDL", "JPDL-unreduced", "CME"],
+        _ALL,
         _seconds_of_pairs,
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO),
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
@@ -463,14 +463,14 @@ ARTEFACTS = [
     ),
     _figure(
         "laws",
-        ["JDL", "JPDL", "JPDL-unreduced", "CME"],
+        _ALL,
         _of_laws,
         PlotSpec(LOSS_LABEL, band=False, turned=True),
         shows={
             curves.MOMENTS: {
                 "datasets": _named("", claims.PUBLISHED_SIZES)
                 + _named(f"-{LAWS}", claims.PUBLISHED_SIZES[:3]),
-                "methods": ["JDL", "JPDL", "JPDL-unreduced", "CME"],
+                "methods": _ALL,
             },
             curves.PORTFOLIO: {"methods": ["JDL", "CME"]},
         },

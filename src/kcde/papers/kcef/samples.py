@@ -123,7 +123,9 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 out = scatter.draw_panel(one, data, samples, method, 0.06, behind)
                 notes = ["not converged"] if (dataset, method) in wrong else []
                 notes += [f"{out} out"] if out else [""]
-                scatter.heading(one, next(letters), title, colour, notes)
+                title = f"$\\bf{{{next(letters)}}}$  {title}"
+                one.set_title(title, loc="left", color=colour, fontsize=7)
+                one.set_title("\n".join(notes), loc="right", color=style.GREY, fontsize=6)
                 # Panels of a data set share their axes with those at their left and below.
                 left = column == 0 or method == DATA
                 below = not (column < len(beneath) and beneath[column][0] == dataset)
@@ -139,7 +141,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 _PUBLISHED, _BETTER = ["KEF", "KCEF-F", "NADE"], ["KEF-adapted", "KCEF-F-inverse"]
 _PAIR = ["KEF-pair", "KCEF-F-pair", "NADE-pair", "KEF-pair-adapted", "KCEF-F-pair-inverse"]
 
-_FIGURE_4 = Artefact(
+FIG4 = Artefact(
     __name__,
     name="fig4",
     kind="figure",
@@ -158,18 +160,15 @@ def build_pair(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     return build(artefact, scores, [path for path in files if path.stem in _PAIR])
 
 
-FIGURES = [
-    replace(_FIGURE_4, name="fig2", shows={"samples": {"methods": ["KCEF-F"]}}, claims={}),
-    _FIGURE_4,
-    replace(
-        _FIGURE_4,
-        name="fig4-pair",
-        stage=READINGS,
-        shows={"samples": {"methods": [*_PAIR, *_PUBLISHED[:2], *_BETTER]}},
-        build=build_pair,
-        claims={},
-    ),
-]
+FIG2 = replace(FIG4, name="fig2", shows={"samples": {"methods": ["KCEF-F"]}}, claims={})
+FIG4_OF_PAIR = replace(
+    FIG4,
+    name="fig4-pair",
+    stage=READINGS,
+    shows={"samples": {"methods": [*_PAIR, *_PUBLISHED[:2], *_BETTER]}},
+    build=build_pair,
+    claims={},
+)
 
 
 _CELL = ["dataset", "method", "variant"]
@@ -241,32 +240,25 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
         return [*pages, *style.save(made, stem)]
 
 
-_ALIKE = {
-    "kind": "table",
-    "tolerance": tolerances.VERDICTS,
-    "build": build_table3,
-    "draw": draw_table3,
-}
+TABLE3 = Artefact(
+    __name__,
+    name="table3",
+    kind="table",
+    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
+    tolerance=tolerances.VERDICTS,
+    build=build_table3,
+    draw=draw_table3,
+    claims={"K10": claims.kcef_samples_are_closer},
+    metric=P_VALUE,
+    columns=_hypotheses("KEF", "NADE", "KEF-grouped"),
+    trial="seed",
+)
 
-TABLES = [
-    Artefact(
-        __name__,
-        name="table3",
-        shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
-        claims={"K10": claims.kcef_samples_are_closer},
-        metric=P_VALUE,
-        columns=_hypotheses("KEF", "NADE", "KEF-grouped"),
-        trial="seed",
-        **_ALIKE,
-    ),
-    Artefact(
-        __name__,
-        name="table3-pair",
-        stage="readings",
-        shows={"similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"]}},
-        metric=P_VALUE,
-        columns=_hypotheses("KEF", "NADE", "KEF-pair", "NADE-pair"),
-        trial="seed",
-        **_ALIKE,
-    ),
-]
+TABLE3_OF_PAIR = replace(
+    TABLE3,
+    name="table3-pair",
+    stage=READINGS,
+    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"]}},
+    claims={},
+    columns=_hypotheses("KEF", "NADE", "KEF-pair", "NADE-pair"),
+)

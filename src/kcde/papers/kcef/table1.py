@@ -26,6 +26,7 @@ _CHOICES = {
     "criterion": ["KCEF", "KCEF-LL-shared", "KCEF-LL"],
 }
 _OF_KCEF = tuple(dict.fromkeys(name for names in _CHOICES.values() for name in names))
+_KCEFS = ["KCEF", "KCEF-LL", "KCEF-LL-defensive", "LikelihoodKCEF"]
 _NADES = ("NADE", "NADE-joint")
 _SPLITS = 20
 _DATASETS = published.datasets("kcef", "table1")
@@ -50,13 +51,14 @@ def write_against(
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
-    judged = [name for name in artefact.methods if name in set(_answered(primary)["method"])]
+    known = primary[primary["published_mean"].notna()]
+    judged = [name for name in artefact.methods if name in set(known["method"])]
     if not judged:
         return dot_plot.write(artefact, table, stem)
     height = 0.75 + 0.16 * len(datasets)
     with style.figure(style.PAGE, height, len(judged) + 1, sharey=True) as (made, grid):
         for axes, method in zip(grid, judged, strict=False):
-            _draw_differences(axes, artefact, _answered(primary, method), datasets)
+            _draw_differences(axes, artefact, known[known["method"] == method], datasets)
             style.panel_title(axes, "", f"{display(method)}, ours − published")
         _draw_pair(grid[-1], primary, datasets, pair)
         style.panel_title(grid[-1], "", f"{display(pair[0])} − {display(pair[1])}")
@@ -68,12 +70,6 @@ def write_against(
         made.supxlabel("nats; left of 0: ours, or the first method, is better", fontsize=8)
         _explain_verdicts(made)
         return [*page.write_table(artefact, table, stem), *style.save(made, stem)]
-
-
-def _answered(primary: pd.DataFrame, method: str = "") -> pd.DataFrame:
-    """Return the rows beside a published number, of one method or of all."""
-    known = primary[primary["published_mean"].notna()]
-    return known[known["method"] == method] if method else known
 
 
 def _draw_differences(axes, artefact: Artefact, cells: pd.DataFrame, datasets) -> None:
@@ -107,24 +103,20 @@ def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> 
         both = [cells.loc[(dataset, method)] for method in pair]
         name = "median" if any(cell["failed"] for cell in both) else "mean"
         ours = float(np.clip(both[0][name] - both[1][name], -_CLOSE, _CLOSE))
-        theirs = float(
-            np.clip(both[0]["published_mean"] - both[1]["published_mean"], -_CLOSE, _CLOSE)
-        )
-        colour = "black"
-        axes.plot([ours, theirs], [row, row], color=colour, linewidth=0.8)
-        axes.plot(ours, row, "D" if name == "median" else "o", color=colour, markersize=3.5)
-        axes.plot(theirs, row, "o", color=colour, markersize=4.2, markerfacecolor="white", zorder=4)
+        theirs = both[0]["published_mean"] - both[1]["published_mean"]
+        theirs = float(np.clip(theirs, -_CLOSE, _CLOSE))
+        axes.plot([ours, theirs], [row, row], color="black", linewidth=0.8)
+        axes.plot(ours, row, "D" if name == "median" else "o", color="black", markersize=3.5)
+        look = {"markersize": 4.2, "markerfacecolor": "white", "zorder": 4}
+        axes.plot(theirs, row, "o", color="black", **look)
 
 
 def _explain_verdicts(made) -> None:
     from matplotlib.offsetbox import HPacker, TextArea
 
     said = [(f"●  {word}", colour) for word, colour in _VERDICTS.items()]
-    said += [
-        ("bar: 95% prediction interval", style.GREY),
-        ("◆  median, as splits failed", style.GREY),
-    ]
-    said += [("○  published", "black")]
+    said.append(("bar: 95% prediction interval", style.GREY))
+    said += [("◆  median, as splits failed", style.GREY), ("○  published", "black")]
     parts = [TextArea(text, textprops={"color": colour, "size": 7}) for text, colour in said]
     style.above(made, HPacker(children=parts, pad=0, sep=12))
 
@@ -221,15 +213,7 @@ ARTEFACTS = [
         shows={
             "r_benchmark": {
                 "datasets": _DATASETS,
-                "methods": [
-                    "KCEF",
-                    "KCEF-LL",
-                    "KCEF-LL-defensive",
-                    "LikelihoodKCEF",
-                    "NADE",
-                    "LSCDE",
-                    "LSCDE-exact",
-                ],
+                "methods": [*_KCEFS, "NADE", "LSCDE", "LSCDE-exact"],
             }
         },
         build=building.build,

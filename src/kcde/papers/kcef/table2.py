@@ -17,6 +17,7 @@ REMOVED = "removed_column"
 """Metric of the rows that name a column left out (in `method`) and why (in `variant`)."""
 
 _DATASETS = published.datasets("kcef", "table2")
+_FEWER_ROWS = [f"KCEF-{graph}-{n}-rows" for graph in "FM" for n in (500, 1000)]
 _OTHERS = ["LSCDE-F", "LSCDE-M", "NADE"]
 _AXIS_LABEL = "negative log-likelihood of a standardised row (nats); lower is better"
 
@@ -75,13 +76,7 @@ ARTEFACTS = [
         shows={
             "joint": {
                 "datasets": _DATASETS,
-                "methods": [
-                    "KCEF-F-500-rows",
-                    "KCEF-F-1000-rows",
-                    "KCEF-M-500-rows",
-                    "KCEF-M-1000-rows",
-                    *_OTHERS,
-                ],
+                "methods": [*_FEWER_ROWS, *_OTHERS],
             }
         },
         build=building.build,
@@ -249,13 +244,8 @@ RULES = Artefact(
             "methods": [
                 *_CODE,
                 *_RULES["without penalty"],
-                "KCEF-F-converged",
-                "KCEF-F-converged-isotropic",
-                "KCEF-M-converged",
-                "LSCDE-F",
-                "LSCDE-M",
-                "NADE",
-                "exact",
+                *(f"KCEF-{name}" for name in ("F-converged", "F-converged-isotropic")),
+                *("KCEF-M-converged", *_OTHERS, "exact"),
             ],
             # One bandwidth for all parents on the grid data: claim K6; and one for each parent on
             # the smallest of the UCI data.
