@@ -117,7 +117,7 @@ def test_larger_sets_have_means_failed_splits_and_what_was_not_fitted(tmp_path):
     path = tmp_path / "scores.csv"
     pd.concat(both).to_csv(path, index=False)
     drawing.make(LARGER, [path], tmp_path)
-    found = pd.read_csv(tmp_path / "across/larger.csv")
+    found = pd.read_csv(tmp_path / "across/larger_sets.csv")
     found = found.set_index(["panel", "method", "series"])
     own = found.loc[("b", "NADE", NLL), ["y", "y_low", "y_high"]].tolist()
     assert own == pytest.approx([22.2 / 3, 1.0, 20.0])
