@@ -132,18 +132,6 @@ def test_touching_labels_are_moved_least_and_stay_on_the_axis():
     assert labels.apart([0.5] * 3, 1.0).tolist() == [0.0, 1.0, 2.0]  # no room: apart all the same
 
 
-def test_drawn_labels_neither_overlap_nor_leave_the_axes():
-    with style.figure(style.COLUMN, 2.0) as (made, axes):
-        axes.set_ylim(0.0, 1.0)
-        ends = (0.97, 0.98, 1e6, -3.0)
-        labels.beside(axes, [labels.Label(y, f"{y:g}", "#000000", "--") for y in ends], 1.5)
-        made.canvas.draw()
-        boxes = sorted((box.y0, box.y1) for box in (t.get_window_extent() for t in axes.texts))
-        frame = axes.get_window_extent()
-    assert all(upper[0] >= lower[1] - 1 for lower, upper in itertools.pairwise(boxes))
-    assert all(frame.y0 <= (low + high) / 2 <= frame.y1 for low, high in boxes)
-
-
 def rows_of(values):
     same = {"panel": "a", "method": "CDO", "variant": "as-published"}
     return pd.DataFrame(boxes.box_rows(np.array(values), same), columns=FIGURE_COLUMNS)
