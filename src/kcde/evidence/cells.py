@@ -33,20 +33,7 @@ def under(scores: pd.DataFrame, **axes: object) -> pd.DataFrame:
 def splits(
     scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED, metric: str = NLL
 ) -> pd.Series:
-    """Return the values of a method on one data set by split, NaN where the fit failed.
-
-    Parameters
-    ----------
-    scores
-        As `kcde.scores.read` returns them.
-    dataset, method, variant, metric
-        Of the cell.
-
-    Returns
-    -------
-    pandas.Series
-        Indexed by split in the order of the scores; empty where there are no such scores.
-    """
+    """Return the values of a method on one data set by split, NaN where the fit failed."""
     # Claims look up thousands of cells; arrays are several times as fast as frames.
     cell = np.ones(len(scores), dtype=bool)
     wanted = {"dataset": dataset, "method": method, "variant": variant, "metric": metric}
@@ -63,18 +50,6 @@ def values(
     """Return the values of a method by split, NaN where the fit failed or a value is not finite.
 
     Unlike in `splits`, a failed fit counts whichever metric its row has.
-
-    Parameters
-    ----------
-    scores
-        Of one data set under one setting.
-    method, metric, variant
-        Of the cell.
-
-    Returns
-    -------
-    pandas.Series
-        Indexed by split, ascending; empty where nothing was run.
     """
     own = scores[(scores["method"] == method) & (scores["variant"] == variant)]
     own = own[own["status"] != "not-run"]
@@ -84,18 +59,7 @@ def values(
 
 
 def mean_and_stderr(values: np.ndarray) -> tuple[float, float]:
-    """Return the mean of some values and its standard error, NaN for fewer than two.
-
-    Parameters
-    ----------
-    values
-        Shape (n,), finite.
-
-    Returns
-    -------
-    tuple of float
-        In the unit of the values.
-    """
+    """Return the mean of some values and its standard error, NaN for fewer than two."""
     n = len(values)
     mean = float(np.mean(values)) if n else math.nan
     return mean, float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
@@ -124,13 +88,7 @@ def worst_chains(
 
 
 def obstacle(found: dict[str, float]) -> str:
-    """Return why chains have not converged, "" where they have or there are none.
-
-    Parameters
-    ----------
-    found
-        As `worst_chains` returns it.
-    """
+    """Return why chains have not converged, "" where they have or there are none."""
     r_hat, rate = found.get(R_HAT, 1.0), found.get(DIVERGENCE_RATE, 0.0)
     said = [f"R-hat {r_hat:.3g}"] if r_hat > LARGEST_R_HAT else []
     if rate > LARGEST_DIVERGENCE_RATE:
@@ -139,15 +97,7 @@ def obstacle(found: dict[str, float]) -> str:
 
 
 def obstacle_in(table: pd.DataFrame, row: pd.Series) -> str:
-    """Return why the chains behind a row of a table have not converged, "" where they have.
-
-    Parameters
-    ----------
-    table
-        With the worst of each cell in `mean`, in rows of the metrics of chains.
-    row
-        One of its rows.
-    """
+    """Return why the chains behind a row of a table have not converged, "" where they have."""
     same = (table[_PLACE] == row[_PLACE]).all(axis=1) & table["metric"].isin(
         [R_HAT, DIVERGENCE_RATE]
     )

@@ -127,22 +127,7 @@ def all_of(verdicts: Iterable[str]) -> str:
 def completed(
     scores: pd.DataFrame, methods: Sequence[str], metric: str, place: str, variant: str
 ) -> dict[str, pd.Series]:
-    """Return `cells.values` of several methods of one variant, all of which a claim needs.
-
-    Parameters
-    ----------
-    scores
-        Of one data set under one setting.
-    methods, metric, variant
-        Of the cells.
-    place
-        Name of data set and setting for the message where something is missing.
-
-    Raises
-    ------
-    Missing
-        If a method has no values, or more than 5% of its fits failed.
-    """
+    """Return `cells.values` of several methods of one variant, all of which a claim needs."""
     found = {name: values(scores, name, metric, variant) for name in methods}
     if absent := [name for name, each in found.items() if not each.notna().any()]:
         raise Missing(f"no {metric} of {', '.join(absent)} on {place}")

@@ -189,12 +189,7 @@ def read(into: str | Path) -> pd.DataFrame:
 def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> pd.DataFrame:
     """Return what artefacts decided, in the order of claims and choices.
 
-    Parameters
-    ----------
-    files
-        A CSV an artefact, as `judge` returns it.
-    tracked
-        A folder of outputs, whose decisions of other artefacts, and of another scale, stay.
+    Of a folder of outputs that is `tracked` the decisions of other artefacts and scales stay.
     """
     found = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *found], ignore_index=True)
@@ -214,13 +209,6 @@ def classify(rows: pd.DataFrame, scale: str) -> tuple[str, list[str]]:
     `depends`: it holds under some readings and fails under others. Else it is `untested` where it
     is undecided, or was not run, as drawn; `reproduced` where it holds and `contradicted` where it
     fails under every reading that decides.
-
-    Parameters
-    ----------
-    rows
-        Those of the claim, of `read`: as drawn, and under the readings.
-    scale
-        Of what is drawn; a decision as drawn at another scale is a reading of the choice `scale`.
     """
     decided = rows[rows["verdict"].isin([HOLDS, FAILS])]
     if decided["verdict"].nunique() > 1:

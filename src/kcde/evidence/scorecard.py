@@ -44,17 +44,7 @@ _NUMBERS = ("published", "ours", "stderr", "median", "q25", "q75", "n", "failed"
 def collect(
     judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None = None
 ) -> Path:
-    """Write `readings.csv`: what artefacts decided.
-
-    Parameters
-    ----------
-    judged
-        A CSV an artefact, as `kcde.papers.drawing.make` writes them.
-    into
-        The folder of the outputs.
-    tracked
-        A folder of outputs, whose decisions stand for those that were not made here.
-    """
+    """Write `readings.csv`: what artefacts decided."""
     table = readings.collect(judged, tracked)
     with staged(into) as stage:
         table.to_csv(stage / readings.NAME, index=False)
@@ -113,13 +103,7 @@ def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
 
 
 def read(into: str | Path) -> pd.DataFrame:
-    """Return the tracked scorecard in a folder of outputs, as `build` returns it to six digits.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    """
+    """Return the tracked scorecard in a folder of outputs, as `build` returns it to six digits."""
     path = Path(into) / TABLE
     if not path.exists():
         raise FileNotFoundError(
@@ -134,17 +118,7 @@ def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def context(frame: pd.DataFrame, decided: pd.DataFrame, scale: str) -> dict:
-    """Return what all pages say: the papers with counts and findings, claims, numbers.
-
-    Parameters
-    ----------
-    frame
-        As `build` returns it.
-    decided
-        As `kcde.evidence.readings.read` returns it.
-    scale
-        Of what is drawn.
-    """
+    """Return what all pages say: the papers with counts and findings, claims, numbers."""
     claims = [_claim(row, decided, scale) for row in frame[frame["kind"] == "claim"].itertuples()]
     numbers = frame[frame["kind"] == "number"].to_dict("records")
     papers = []

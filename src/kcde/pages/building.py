@@ -68,20 +68,7 @@ def in_order(table: pd.DataFrame, orders: Mapping[str, Iterable], *more: str) ->
 
 
 def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
-    """Return a table with further rows at its end.
-
-    Parameters
-    ----------
-    table
-        As `build` returns it.
-    rows
-        With keys among `TABLE_COLUMNS`, `n` and `failed` included; other columns are empty.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the same columns and types.
-    """
+    """Return a table with further rows at its end."""
     if not rows:
         return table
     added = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype(table.dtypes.to_dict())
@@ -89,20 +76,7 @@ def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
 
 
 def check(artefact: Artefact, scores: pd.DataFrame) -> None:
-    """Refuse scores from which a table cannot be made.
-
-    Parameters
-    ----------
-    artefact
-        Gives the primary metric.
-    scores
-        As `kcde.scores.read` returns them.
-
-    Raises
-    ------
-    ValueError
-        If a split occurs twice in a cell, or no score has the primary metric.
-    """
+    """Refuse scores in which a split occurs twice in a cell, or without the primary metric."""
     if not (scores["metric"] == artefact.metric).any():
         found = ", ".join(sorted(set(scores["metric"])))
         raise ValueError(
@@ -119,20 +93,7 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
 
 
 def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores with the metrics that a table shows as methods, `Artefact.shown_as`.
-
-    Parameters
-    ----------
-    artefact
-        Gives the metrics and the primary one.
-    scores
-        As `kcde.scores.read` returns them.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the same columns. A split whose fit failed has failed in each metric.
-    """
+    """Return scores with the metrics that a table shows as methods, `Artefact.shown_as`."""
     for name, (method, metric) in artefact.shown_as.items():
         own = scores[scores["method"] == method]
         values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
@@ -150,18 +111,7 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read a tracked table.
-
-    Parameters
-    ----------
-    path
-        `figures/<paper>/<artefact>.csv`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `TABLE_COLUMNS`; `best` is boolean (false where empty), and text columns have no NaN.
-    """
+    """Read a tracked table; `best` is false where it is empty, and text columns have no NaN."""
     frame = pd.read_csv(path, dtype=dict.fromkeys(["variant", "unit", "best", "verdict"], str))
     frame["best"] = frame["best"].fillna("").eq("True")
     return frame.fillna({"unit": "", "verdict": "", "variant": ""})
@@ -239,22 +189,10 @@ def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Series) -> str:
-    """Return the verdict on a row of a table.
+    """Return the verdict on a row of a table, given the published numbers by method beside it.
 
-    Parameters
-    ----------
-    table
-        The whole table: a time is judged together with those of the other methods.
-    here
-        Published number by method, for the row's data set and metric.
-    row
-        A row of variant `as-published` whose method is in `here`.
-
-    Returns
-    -------
-    str
-        As `kcde.evidence.verdicts.judge` returns it; `undecided` for a p-value that rests
-        on Markov chains that have not converged.
+    A time is judged together with those of the other methods; a p-value that rests on Markov chains
+    that have not converged is `undecided`.
     """
     if row["metric"] == P_VALUE and obstacle_in(table, row):
         return verdicts.UNDECIDED

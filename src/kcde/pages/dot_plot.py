@@ -32,25 +32,9 @@ def picture(
 ) -> list[Path]:
     """Draw the primary metric of a table: a panel for each data set, a row for each method.
 
-    Values beyond the widest range of `artefact.axis` become arrows with their number.
-
-    Parameters
-    ----------
-    artefact
-        Gives metric, methods, and the axes' label and widest range.
-    table
-        As read from the tracked CSV.
-    stem
-        Path without suffix.
-    one_axis
-        Whether all panels show the same range, as for differences.
-    through
-        Whether published values are dashed through all rows, as they may belong to any.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files drawn.
+    Values beyond the widest range of `artefact.axis` become arrows with their number. With
+    `one_axis` all panels show the same range, as for differences; `through` draws published values
+    dashed through all rows, as they may belong to any.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
@@ -112,17 +96,7 @@ def _limits(cells: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, fl
 
 
 def _draw_panel(axes, cells: pd.DataFrame, limits: tuple[float, float]) -> np.ndarray:
-    """Draw a row for each method and return whether a mean and a published value lie beyond.
-
-    Parameters
-    ----------
-    axes
-        Of the panel.
-    cells
-        Of one data set, a row per method; the k-th lies at the height k. One not run has no n.
-    limits
-        Of the horizontal axis.
-    """
+    """Draw a row for each method and return whether a mean and a published value lie beyond."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(*limits)

@@ -199,18 +199,7 @@ def _shift(metric: str, cells: pd.DataFrame) -> list[str]:
 
 
 def importance_sampling(table: pd.DataFrame) -> list[str]:
-    """Say which normalisers are computed by sampling, and how far quadrature differs.
-
-    Parameters
-    ----------
-    table
-        As tracked; its metrics `importance_samples` and `importance_error` are read.
-
-    Returns
-    -------
-    list of str
-        Sentences; none where nothing is computed by sampling.
-    """
+    """Say which normalisers are computed by sampling, and how far quadrature differs."""
     sentences = []
     draws = table[table["metric"] == "importance_samples"]
     errors = table[table["metric"] == "importance_error"].dropna(subset="mean")

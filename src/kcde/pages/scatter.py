@@ -13,24 +13,7 @@ DATA = "data"
 def points(
     panel: str, method: str, variant: str, values: np.ndarray, at_most: int, **rest
 ) -> list[dict]:
-    """Return rows of points, evenly spaced in the order in which they were drawn.
-
-    Parameters
-    ----------
-    panel, method, variant
-        As in the CSV.
-    values
-        Shape (m, 2).
-    at_most
-        Largest number of points that are kept; the actual number is in `n`.
-    **rest
-        Further columns.
-
-    Returns
-    -------
-    list of dict
-        With keys among `FIGURE_COLUMNS`.
-    """
+    """Return rows of points, evenly spaced in the order in which they were drawn."""
     chosen = np.linspace(0, len(values) - 1, min(at_most, len(values))).astype(int)
     n = len(chosen)
     return [row(panel, method, variant, x=x, y=y, n=n, **rest) for x, y in values[chosen]]
@@ -67,19 +50,7 @@ def draw_panel(
 
 
 def legend(made, method: str, data: str, note: str = "") -> None:
-    """Name in the corner of a figure, in their colours, the points of all its panels.
-
-    Parameters
-    ----------
-    made
-        A figure made under `kcde.pages.style`.
-    method
-        Whose samples are shown.
-    data
-        Name of the data.
-    note
-        A remark that holds for all panels.
-    """
+    """Name in the corner of a figure, in their colours, the points of all its panels."""
     from matplotlib.offsetbox import HPacker, TextArea
 
     words = {data: style.BLACK, f"samples of {display(method)}": style.line(method)["color"]}

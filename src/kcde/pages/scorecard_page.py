@@ -71,14 +71,7 @@ def _text(template: str, told: dict) -> str:
 def html(context: dict, figures: Path | None = None, papers: list[str] | None = None) -> str:
     """Return the scorecard as one offline page; with a folder of outputs, with its pictures.
 
-    Parameters
-    ----------
-    context
-        As `kcde.evidence.scorecard.context` returns it.
-    figures
-        The folder of the outputs, for the report.
-    papers
-        Those whose pictures the report shows; all by default, `across` last.
+    With `papers` the report shows those alone; by default all, `across` last.
     """
     shown = [each for each in context["papers"] if papers is None or each["name"] in papers]
     kept = {each["name"] for each in shown}
@@ -179,26 +172,7 @@ def _picture(path: Path) -> dict:
 
 
 def report(into: Path, out: Path, scale: str, paper: str | None = None) -> Path:
-    """Write the report: the scorecard with every picture beside what its paper says.
-
-    Parameters
-    ----------
-    into
-        The folder of the outputs, with `scorecard.csv`.
-    out
-        The file to write.
-    scale
-        Of the outputs.
-    paper
-        Only this one, or `across`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no scorecard in the folder.
-    ValueError
-        If there is no such paper.
-    """
+    """Write the report: the scorecard with every picture beside what its paper says."""
     from kcde.evidence import readings, scorecard
     from kcde.files import atomic
     from kcde.names import nearest

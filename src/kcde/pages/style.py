@@ -96,20 +96,11 @@ FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
 
 
 def line(method: str) -> dict[str, str | tuple]:
-    """Return colour and line style of a method.
+    """Return colour and line style of a method, always the same.
 
-    Parameters
-    ----------
-    method
-        A key of `COLOURS`, or one with a variation behind it (`KCEF-M`); a class looks like the
-        method that it is under another name. Any other method has a colour of `RESERVE`, in the
-        order of `kcde.methods.METHODS`; one that a configuration alone defines by its name, so that
-        two of those may look alike.
-
-    Returns
-    -------
-    dict
-        `color` and `linestyle` for matplotlib, always the same for a method.
+    A variation (`KCEF-M`) has the colour of its method; a class looks like the method that it is
+    under another name. Any other method has a colour of `RESERVE`, in the order of `METHODS`; one
+    that a configuration alone defines by its name, so that two of those may look alike.
     """
     name, dashes = _without_variations(method)
     if name in COLOURS:
@@ -154,19 +145,7 @@ def figure(
 ) -> Iterator[tuple]:
     """Yield a new figure and its axes under the common style, and close it afterwards.
 
-    Parameters
-    ----------
-    width, height
-        In inches; `COLUMN` or `PAGE` wide.
-    columns, rows
-        Panels side by side, and above each other.
-    **options
-        For `matplotlib.figure.Figure.subplots`.
-
-    Yields
-    ------
-    tuple
-        Figure, and axes as `matplotlib.figure.Figure.subplots` gives them.
+    It is so many inches wide (`COLUMN` or `PAGE`) and high; options are those of `subplots`.
     """
     with page(width, height) as made:
         yield made, made.subplots(rows, columns, **options)
@@ -174,17 +153,7 @@ def figure(
 
 @contextmanager
 def page(width: float, height: float) -> Iterator:
-    """Yield a new figure without axes under the common style, and close it afterwards.
-
-    Parameters
-    ----------
-    width, height
-        In inches; `COLUMN` or `PAGE` wide.
-
-    Yields
-    ------
-    matplotlib.figure.Figure
-    """
+    """Yield a new figure without axes under the common style, and close it afterwards."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -217,15 +186,7 @@ def beside(axes, text: str, place: tuple, points: float, colour: str, **more) ->
 
 
 def above(made, box) -> None:
-    """Write something in the upper left corner of a figure, and keep its panels below.
-
-    Parameters
-    ----------
-    made
-        A figure made under `figure` or `page`.
-    box
-        A matplotlib `OffsetBox`.
-    """
+    """Write something in the upper left corner of a figure, and keep its panels below."""
     from matplotlib.offsetbox import AnchoredOffsetbox
 
     place = AnchoredOffsetbox(
@@ -251,17 +212,7 @@ def words_above(made, said: Sequence[str]) -> None:
 
 
 def legend_above(made, handles: Sequence, columns: int = 0) -> None:
-    """Explain marks and lines that all panels share, above them and never wider than the figure.
-
-    Parameters
-    ----------
-    made
-        A figure made under `figure` or `page`.
-    handles
-        Matplotlib artists with labels, row by row.
-    columns
-        Entries in a row; 0 for all in one.
-    """
+    """Explain marks and lines that all panels share, above them and never wider than the figure."""
     columns = columns or len(handles)
     # Matplotlib fills columns first, those at the left with one more.
     order = [handle for column in range(columns) for handle in handles[column::columns]]
@@ -307,20 +258,7 @@ def _layout():
 
 
 def save(made, stem: Path) -> list[Path]:
-    """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure.
-
-    Parameters
-    ----------
-    made
-        A figure made under `figure`.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The two files.
-    """
+    """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure."""
     png, pdf = stem.with_suffix(".png"), stem.with_suffix(".pdf")
     with atomic(png) as temporary:
         made.savefig(temporary, dpi=DPI, metadata={"Software": None})

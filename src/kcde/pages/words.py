@@ -44,22 +44,7 @@ def magnitude(n: float) -> str:
 
 
 def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
-    """Return a markdown table whose first `left` columns are left-aligned, the others right.
-
-    Parameters
-    ----------
-    header
-        Column titles.
-    rows
-        With as many cells each.
-    left
-        Number of text columns at the left.
-
-    Returns
-    -------
-    str
-        With one line per row.
-    """
+    """Return a markdown table whose first `left` columns are left-aligned, the others right."""
     rule = [":---" if k < left else "---:" for k in range(len(header))]
     lines = [header, rule, *rows]
     # A bar in a cell, as in |x|, would end the cell.
@@ -120,18 +105,7 @@ def column_title(method: str, variant: str) -> str:
 
 
 def round_to_half_decade(value: float) -> float:
-    """Return the nearest of …, 0.1, 0.3, 1, 3, 10, … to a number, on a logarithmic scale.
-
-    Parameters
-    ----------
-    value
-        A time or a ratio.
-
-    Returns
-    -------
-    float
-        NaN where `value` is not positive and finite.
-    """
+    """Return the nearest of …, 0.1, 0.3, 1, 3, 10, … to a number, on a logarithmic scale."""
     if not (math.isfinite(value) and value > 0):
         return math.nan
     step = round(2 * math.log10(value))

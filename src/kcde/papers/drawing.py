@@ -26,34 +26,10 @@ def make(
 ) -> list[Path]:
     """Make an artefact from scores: its CSV, picture and page, and what it decides.
 
-    Failed fits are results and are counted. All files change together, or none if drawing is
-    interrupted.
-
-    Parameters
-    ----------
-    artefact
-        What to make.
-    files
-        Score CSVs, or the table of all of them that `kcde.split_scores` writes, of which the rows
-        are taken that the artefact shows.
-    into
-        The folder of the outputs, as `results/laptop/figures`.
-    scale
-        That of the page; by default of the scores.
-    judged
-        The CSV for what it decides; nothing is decided by default.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not what the artefact needs.
-    FileNotFoundError
-        If a score file does not exist.
+    `files` are score CSVs, or the table of all of them that `kcde.split_scores` writes, of which
+    the rows are taken that the artefact shows. The page says the `scale`, by default that of the
+    scores; what it decides is written where `judged` says. Failed fits are results and are counted.
+    All files change together, or none if drawing is interrupted.
     """
     files = [Path(name) for name in files]
     for path in files:
@@ -104,13 +80,7 @@ def shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
-    """Draw an artefact from its CSV alone, and return the files drawn.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the CSV is not there.
-    """
+    """Draw an artefact from its CSV alone, and return the files drawn."""
     path = (Path(into) / artefact.key).with_suffix(".csv")
     if not path.exists():
         raise FileNotFoundError(
@@ -126,13 +96,7 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
-    """Draw every artefact whose CSV is in a folder of outputs, and yield each file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    """
+    """Draw every artefact whose CSV is in a folder of outputs, and yield each file."""
     there = [each for each in artefacts if (Path(into) / f"{each.key}.csv").exists()]
     if not there:
         raise FileNotFoundError(f"{into} has no CSV of an artefact that was asked for")
