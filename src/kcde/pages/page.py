@@ -73,13 +73,19 @@ def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     primary = table[table["metric"] == artefact.metric]
     over = count_of(primary["n"], artefact.trial)
     shown = "median p-value and its range" if _by_side(artefact.metric) else "mean ± deviation"
+    further = [
+        part
+        for metric, words in artefact.further.items()
+        if (table["metric"] == metric).any()
+        for part in (f"{words}:", _grid(table, metric))
+    ]
     parts = [
         f"# {artefact.key}: {artefact.text.title}",
         f"![{artefact.text.title}]({stem.name}.png)",
         artefact.text.caption,
-        _grid(artefact, table, artefact.metric),
+        _grid(table, artefact.metric),
         f"Shown: {shown} over {over}. {_MARKS_PAGE}",
-        *_further(artefact, table),
+        *further,
         *_against_published(table),
         *artefact.below(table),
         *details(artefact, artefact.remarks(table)),
@@ -92,16 +98,7 @@ def _by_side(metric: str) -> bool:
     return metric in verdicts.RULES and verdicts.RULES[metric].kind == "side"
 
 
-def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
-    """Return the tables of the further metrics, each with its heading."""
-    parts = []
-    for metric, words in artefact.further.items():
-        if (table["metric"] == metric).any():
-            parts += [f"{words}:", _grid(artefact, table, metric)]
-    return parts
-
-
-def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
+def _grid(table: pd.DataFrame, metric: str) -> str:
     primary = table[table["metric"] == metric]
     columns = list(dict.fromkeys(zip(primary["method"], primary["variant"], strict=True)))
     cells = {(row["dataset"], row["method"], row["variant"]): row for _, row in primary.iterrows()}
@@ -203,27 +200,18 @@ def importance_sampling(table: pd.DataFrame) -> list[str]:
     sentences = []
     draws = table[table["metric"] == "importance_samples"]
     errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
-    for method in dict.fromkeys(_family(draws)):
-        counts = sorted({f"{value:.0f}" for value in _of(draws, method)["mean"]}, key=int)
+    # A variation (`KCEF-LL`) is counted with its method.
+    families = [each["method"].str.partition("-")[0] for each in (draws, errors)]
+    for method, own in draws.groupby(families[0], sort=False):
+        counts = sorted({f"{value:.0f}" for value in own["mean"]}, key=int)
         sentences.append(
             f"{method}'s normaliser is computed by importance sampling with "
             f"{' or '.join(counts)} draws."
         )
-        if not len(own := _of(errors, method)):
-            continue
-        worst = own.loc[own["mean"].abs().idxmax()]
-        sentences.append(
-            "Against quadrature the mean over splits differs by at most "
-            f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
-        )
+        if len(here := errors[families[1] == method]):
+            worst = here.loc[here["mean"].abs().idxmax()]
+            sentences.append(
+                "Against quadrature the mean over splits differs by at most "
+                f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
+            )
     return sentences
-
-
-def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    """Return the rows of a method and of its variations."""
-    return table[_family(table) == method]
-
-
-def _family(table: pd.DataFrame) -> pd.Series:
-    """Return the methods of which the rows are variations: of KCEF-LL, KCEF."""
-    return table["method"].map(lambda name: name.split("-")[0])
