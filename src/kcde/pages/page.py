@@ -201,7 +201,7 @@ def importance_sampling(table: pd.DataFrame) -> list[str]:
     draws = table[table["metric"] == "importance_samples"]
     errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
     # A variation (`KCEF-LL`) is counted with its method.
-    families = [each["method"].str.partition("-")[0] for each in (draws, errors)]
+    families = [each["method"].map(lambda name: name.split("-")[0]) for each in (draws, errors)]
     for method, own in draws.groupby(families[0], sort=False):
         counts = sorted({f"{value:.0f}" for value in own["mean"]}, key=int)
         sentences.append(
