@@ -3,18 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import artefact_scores as made
-from kcde import scores as score_files
-from kcde import split_scores
 from kcde.cli import main
 from kcde.evidence import readings
 from kcde.evidence.checks import Check
-from kcde.metrics.names import P_VALUE
+from kcde.methods import METHODS
 from kcde.pages import building
 from kcde.papers import drawing, registry
+from kcde.papers.artefact import READINGS, RUN
 
 TRACKED = Path(__file__).parents[2] / "figures"
 CELLS = {("geyser", "KCEF"): made.around(1.2), ("geyser", "LSCDE"): made.around(0.7)}
@@ -80,82 +78,55 @@ def test_what_fails_leaves_nothing_half_written(fault, scores, tmp_path):
     assert not judged.exists()
 
 
-@pytest.mark.parametrize(
-    ("folder", "scale"),
-    [
-        ("figures", "laptop"),
-        ("results/paper/figures", "paper"),
-        ("results/smoke/figures", "smoke"),
-    ],
-)
-def test_a_page_says_its_scale(folder, scale, tmp_path):
+@pytest.mark.parametrize("scale", ["paper", "smoke"])
+def test_a_page_says_its_scale_and_all_with_a_csv_is_drawn_again(scale, tmp_path):
     files = made.files(tmp_path / f"results/{scale}/scores/r_benchmark", CELLS)
-    page = tmp_path / folder / "kcef/table1.md"
-    for draw in (lambda: drawing.make(TABLE, files, tmp_path / folder), lambda: redrawn(page)):
-        draw()
-        title, empty, line, *_ = page.read_text().splitlines()
-        assert title.startswith("# kcef/table1")
-        assert (empty, line) == ("", f"*At the scale `{scale}`.*")
-
-
-def redrawn(page):
+    into = tmp_path / f"results/{scale}/figures"
+    drawing.make(TABLE, files, into)
+    before, page = contents(into), into / "kcef/table1.md"
+    assert page.read_text().splitlines()[1:3] == ["", f"*At the scale `{scale}`.*"]
     page.unlink()
-    drawing.redraw(TABLE, page.parents[1])
-
-
-def test_the_tracked_scores_of_all_splits_make_a_tracked_table(tmp_path):
-    packed, key = TRACKED / "scores.csv.gz", "dde/table2"
-    assert run("draw", key, "--scores", packed, "--into", tmp_path) == 0
-    order = ["dataset", "method", "variant", "metric"]
-    tracked, again = (
-        building.read(folder / f"{key}.csv").sort_values(order, ignore_index=True)
-        for folder in (TRACKED, tmp_path)
-    )
-    same = [*order, "n", "failed", "verdict"]
-    assert again[same].equals(tracked[same])
-    np.testing.assert_allclose(again["mean"], tracked["mean"], rtol=2e-5, atol=2e-6)
-
-
-def test_packed_scores_of_similarity_are_found_by_what_is_compared(tmp_path):
-    rows = [
-        made.rows_of("red-wine", f"H0: {method} closer than KCEF", [0.1, 0.2], P_VALUE, "")
-        for method in ("KEF", "KEF-grouped", "KEF-pair")
-    ]
-    path = tmp_path / "scores/similarity/red-wine/KEF.csv"
-    score_files.write(
-        path, [row | {"experiment": "similarity"} for each in rows for row in each], {}
-    )
-    packed, _ = split_scores.write([path], tmp_path, "laptop")
-    artefact = registry.ARTEFACTS["kcef/table3"]
-    shown = drawing._shown(artefact, score_files.read([packed]), packed)["method"]
-    assert sorted(set(shown)) == ["H0: KEF closer than KCEF", "H0: KEF-grouped closer than KCEF"]
-
-
-def test_all_that_has_a_csv_is_drawn_again(scores, tmp_path):
-    drawing.make(registry.ARTEFACTS["kcef/table1"], scores, tmp_path / "figures")
-    before = contents(tmp_path / "figures")
-    (tmp_path / "figures/kcef/table1.png").unlink()
-    assert run("draw", "all", "--into", tmp_path / "figures") == 0
-    assert contents(tmp_path / "figures") == before
+    assert run("draw", "all", "--into", into) == 0
+    assert contents(into) == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        (["draw", "kcef/table9"], "no artefact is called 'kcef/table9' (did you mean `kcef/t"),
-        (["draw", "kcef", "--scores", "a.csv"], f"names {len(registry.select('kcef'))}"),
-        (["draw", "kcef/table1", "--scores", "nowhere.csv"], "snakemake nowhere.csv"),
-        (["draw", "kcef/table1", "--judged", "judged.csv"], "need --scores"),
-        (["draw", "kcef"], "has no CSV of an artefact"),
+        ("kcef/table9", "kcef/table1"),
+        ("kcef --scores a.csv", "kcef"),
+        ("kcef/table1 --scores nowhere.csv", "nowhere.csv"),
+        ("kcef/table1 --judged judged.csv", "--scores"),
+        ("kcef", "CSV"),
     ],
 )
-def test_errors_name_the_remedy(arguments, message, capsys, tmp_path):
-    assert run(*arguments, "--into", tmp_path) == 2
-    assert message in capsys.readouterr().err
+def test_wrong_arguments_are_named(arguments, named, capsys, tmp_path):
+    assert run("draw", *arguments.split(), "--into", tmp_path) == 2
+    assert named in capsys.readouterr().err
 
 
-def test_what_needs_arrays_is_not_made_of_packed_scores(tmp_path):
-    for key, message in (("kcef/fig2", "needs the arrays"), ("across/larger_sets", "no scores")):
-        with pytest.raises(ValueError, match=message):
-            drawing.make(registry.ARTEFACTS[key], [TRACKED / "scores.csv.gz"], tmp_path / "into")
+@pytest.mark.parametrize("key", ["kcef/fig2", "across/larger_sets"])
+def test_what_is_not_in_packed_scores_is_not_made(key, tmp_path):
+    with pytest.raises(ValueError, match=key):
+        drawing.make(registry.ARTEFACTS[key], [TRACKED / "scores.csv.gz"], tmp_path / "into")
     assert not (tmp_path / "into").exists()
+
+
+@pytest.mark.parametrize("artefact", registry.ARTEFACTS.values(), ids=registry.ARTEFACTS)
+def test_a_declaration_has_known_values(artefact):
+    assert artefact.stage in (RUN, READINGS)
+    assert artefact.text.title
+    for wanted in artefact.shows.values():
+        assert set(wanted) <= {"datasets", "methods", "but", "only", "scale"}
+        assert wanted.get("scale", "paper") == "paper"
+        assert set(wanted.get("only", ())) <= set(wanted.get("methods", METHODS))
+
+
+def test_tracked_tables_have_their_columns_in_the_declared_order():
+    for artefact in registry.ARTEFACTS.values():
+        path = TRACKED / f"{artefact.key}.csv"
+        if artefact.kind == "table" and artefact.methods and path.exists():
+            table = building.read(path)
+            for _, rows in table[table["metric"] == artefact.metric].groupby("dataset"):
+                found = [name for name in rows["method"].unique() if name in artefact.methods]
+                assert found == [name for name in artefact.methods if name in found], artefact.key

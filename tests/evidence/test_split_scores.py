@@ -5,14 +5,10 @@ import json
 from hashlib import sha256
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import artefact_scores as made
 from kcde import scores, split_scores
-from kcde.evidence import readings
-from kcde.pages import building
-from kcde.papers import drawing, registry
 
 CELLS = {
     ("geyser", "KCEF"): made.around(1.2, 4),
@@ -75,31 +71,3 @@ def test_what_is_known_of_the_run_stands_beside(files, tmp_path):
     assert known["versions"]["numpy"] == [np.__version__]
     said = known["experiments"]["r_benchmark"]
     assert (said["methods"], said["splits"], said["failed"], said["seconds"]) == (3, 4, 1, 19.0)
-
-
-def test_a_table_is_judged_again_from_the_tracked_scores(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(drawing, "_draw", lambda *_: [])  # pictures take seconds
-    artefact = registry.ARTEFACTS["kcef/table1"]
-    wanted = [path for path in files if path.stem != "GP-ML"]
-    drawing.make(artefact, wanted, tmp_path / "run")
-    table, _ = split_scores.write(files, tmp_path / "figures", "laptop")
-    drawing.make(artefact, [table], tmp_path / "again")
-    assert readings.scale_of([table]) == "laptop"
-    key = ["dataset", "method"]
-    first, again = (
-        building.read(tmp_path / name / "kcef/table1.csv").sort_values(key, ignore_index=True)
-        for name in ("run", "again")
-    )
-    columns = ["dataset", "method", "n", "failed", "verdict"]
-    pd.testing.assert_frame_equal(again[columns], first[columns])
-    np.testing.assert_allclose(again["mean"], first["mean"], rtol=1e-5)
-    assert len(first) == 3
-
-
-def test_a_table_too_large_to_track_is_refused(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(split_scores, "LARGEST", 100)
-    with pytest.raises(
-        ValueError, match=r"more than 100; most rows are of r_benchmark \(16 rows\)"
-    ):
-        split_scores.write(files, tmp_path / "figures", "laptop")
-    assert not (tmp_path / "figures").exists()

@@ -1,6 +1,5 @@
 """The tables across papers: ranks and tests against naive loops, calibration, and larger sets."""
 
-import itertools
 import math
 
 import numpy as np
@@ -9,16 +8,14 @@ import pytest
 from scipy import stats
 
 from kcde import scores
-from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
+from kcde.metrics.names import COVERAGES, NLL, NLL_QUADRATURE
 from kcde.papers import drawing, registry
-from kcde.papers.across import _all_methods_table as cross
-from kcde.papers.across import all_methods, calibration, larger_sets
+from kcde.papers.across import all_methods as cross
+from kcde.papers.across import calibration
 
-ALL, CALIBRATION, LARGE_N, LARGER = (
-    registry.ARTEFACTS[f"across/{name}"]
-    for name in ("all_methods", "calibration", "large_n", "larger_sets")
+ALL, CALIBRATION, LARGER = (
+    registry.ARTEFACTS[f"across/{name}"] for name in ("all_methods", "calibration", "larger_sets")
 )
-SETS = "abcdef"
 
 
 def frame(cells, metric=NLL, experiment="r_benchmark", **more):
@@ -40,29 +37,6 @@ def table_of(cells, *others):
     return cross.build(ALL, pd.concat([frame(cells), *others], ignore_index=True), [])
 
 
-@pytest.fixture(scope="module")
-def cells():
-    """Four methods on six sets, one of them best, another failing now and then."""
-    rng, found = np.random.default_rng(0), {}
-    levels = {"NADE": 1.0, "LSCDE-exact": 1.3, "JDL-smoothed": 0.4, "CME-smoothed": 0.8}
-    for dataset, (method, level) in itertools.product(SETS, levels.items()):
-        values = list(level + 0.5 * rng.normal(size=12))
-        if method == "CME-smoothed":
-            values[rng.integers(1, 12)] = None
-            values[0] = 31.0
-        found[dataset, method] = values
-    return found
-
-
-@pytest.fixture(scope="module")
-def table(cells):
-    return table_of(cells)
-
-
-def capped(values):
-    return np.array([20.0 if v is None or v > 20 else v for v in values])
-
-
 def level(**levels):
     """Cells of methods far apart on eight sets, lowest first where the level is."""
     rng = np.random.default_rng(3)
@@ -71,124 +45,6 @@ def level(**levels):
         for dataset in "abcdefgh"
         for name, value in levels.items()
     }
-
-
-def test_ranks_and_excess_are_those_of_loops(cells, table):
-    found = cross.of_sets(table).set_index(["dataset", "method"])
-    methods, means = list(dict.fromkeys(m for _, m in cells)), {}
-    for dataset in SETS:
-        values = {m: capped(cells[dataset, m]) for m in methods}
-        lowest = min(np.median(v) for v in values.values())
-        ranks = stats.rankdata([values[m] for m in methods], axis=0).mean(axis=1)
-        for method, rank in zip(methods, ranks, strict=True):
-            row = found.loc[(dataset, method)]
-            assert row["rank"] == pytest.approx(rank)
-            assert row["excess"] == pytest.approx(np.median(values[method]) - lowest)
-            means.setdefault(method, []).append(rank)
-    over_all = cross.of_methods(table).set_index("method")
-    assert over_all["rank"].is_monotonic_increasing
-    assert over_all["rank"].to_dict() == pytest.approx({m: np.mean(r) for m, r in means.items()})
-
-
-def holm(raw):
-    """Return p-values adjusted for all of them, by key."""
-    ordered = sorted(raw, key=raw.get)
-    steps = [(len(raw) - k) * raw[name] for k, name in enumerate(ordered)]
-    return {name: min(1.0, max(steps[: k + 1])) for k, name in enumerate(ordered)}
-
-
-def over_sets(cells, one, other):
-    shifts = [np.median(capped(cells[d, one]) - capped(cells[d, other])) for d in SETS]
-    return stats.wilcoxon(shifts).pvalue
-
-
-def test_pairs_are_adjusted_together_and_the_first_for_its_rivals_alone(cells, table):
-    methods = cross.of_methods(table).set_index("method")
-    first, *rivals = methods.index
-    expected = holm({name: over_sets(cells, name, first) for name in rivals})
-    assert methods["p_value"].drop(first).to_dict() == pytest.approx(expected)
-    assert math.isnan(methods.loc[first, "p_value"])
-    assert methods["best"].to_dict() == {first: True} | {n: p >= 0.05 for n, p in expected.items()}
-    both = itertools.combinations(methods.index, 2)
-    expected = holm({frozenset(pair): over_sets(cells, *pair) for pair in both})
-    pairs = cross.of_pairs(table)
-    assert len(pairs) == 12
-    for (one, other), row in pairs.iterrows():
-        mirrored = pairs.loc[(other, one)]
-        assert row["p_value"] == pytest.approx(expected[frozenset((one, other))])
-        assert row["excess"] == pytest.approx(-mirrored["excess"])
-        assert (row["wins"], row["losses"]) == (mirrored["losses"], mirrored["wins"])
-        wins = 0
-        for dataset in SETS:
-            gap = capped(cells[dataset, one]) - capped(cells[dataset, other])
-            t = gap.mean() / math.sqrt((1 / 12 + 1) * gap.var(ddof=1))
-            wins += 2 * stats.t.sf(abs(t), 11) < 0.05 and t < 0
-        assert row["wins"] == wins
-
-
-def test_the_best_of_a_set_is_by_the_corrected_test():
-    low = np.sin(np.arange(20.0))
-    high = low + 0.3 + 0.4 * np.sin(3.0 * np.arange(20.0))
-    found = cross.of_sets(table_of({("a", "NADE"): list(low), ("a", "GP-ML"): list(high)}))
-    row = found.set_index("method").loc["GP-ML"]
-    assert row["p_value"] == pytest.approx(stats.wilcoxon(high, low).pvalue)
-    assert row["p_value"] < 0.05 < row["p_value_corrected"]
-    assert row["best"]
-
-
-@pytest.mark.parametrize("failure", [None, 20.1, 1e9, math.inf])
-def test_a_failed_split_is_the_last_and_no_worse_than_that(failure):
-    bad = [0.9] * 7 + [failure] + [0.9] * 12
-    found = cross.of_sets(table_of({("a", "NADE"): [1.0] * 20, ("a", "GP-ML"): bad}))
-    found = found.set_index("method")
-    assert found["rank"].to_dict() == {"NADE": 1.95, "GP-ML": 1.05}
-    assert (found.loc["GP-ML", "failed"], found.loc["GP-ML", "excess"]) == (1, 0)
-
-
-def test_more_than_one_failed_split_in_twenty_is_never_best():
-    cells = {
-        ("a", "NADE"): [0.1] * 18 + [None] * 2,
-        ("a", "GP-ML"): list(np.linspace(0.9, 1.1, 20)),
-    }
-    found = cross.of_sets(table_of(cells)).set_index("method")
-    assert found["rank"].idxmin() == "NADE"
-    assert found["best"].to_dict() == {"NADE": False, "GP-ML": True}
-
-
-def test_what_is_sampled_is_replaced_by_quadrature():
-    cells = {("a", "KCEF"): [9.0] * 3, ("a", "DDE"): [0.0] * 3, ("a", "NADE"): [2.0] * 3}
-    exact = frame({("a", "KCEF"): [1.0] * 3, ("a", "DDE"): [3.0] * 3}, NLL_QUADRATURE)
-    crps = frame({("a", "DDE"): [0.25] * 3}, CRPS)
-    found = cross.of_sets(table_of(cells, exact, crps)).set_index("method")
-    assert found["mean"].to_dict() == {"KCEF": 1.0, "DDE-quadrature": 3.0, "NADE": 2.0}
-    assert found.loc["DDE-quadrature", "crps"] == 0.25
-
-
-def test_only_sets_that_every_method_has_are_summarised(cells):
-    fewer = {key: values for key, values in cells.items() if key != ("a", "NADE")}
-    rest = {key: values for key, values in cells.items() if key[0] != "a"}
-    columns = ["method", "n", "rank", "excess", "p_value", "sets_best"]
-    found, expected = (cross.of_methods(table_of(each))[columns] for each in (fewer, rest))
-    pd.testing.assert_frame_equal(found, expected)
-    with pytest.raises(ValueError, match="NADE lacks splits of a"):
-        table_of(cells | {("a", "NADE"): [1.0] * 5})
-
-
-def test_risk_is_that_of_loops():
-    rng, cells, names = np.random.default_rng(5), {}, ("a", "b", "crabs", "cpus")
-    for dataset, mean in zip(names, (0.2, 1.4, 0.9, -1.0), strict=True):
-        cells[dataset, "NADE"] = list(mean + 0.3 * rng.normal(size=9))
-        cells[dataset, "MarginalKDE"] = list(1.0 + 0.3 * rng.normal(size=9))
-    cells["b", "NADE"][:6] = [None, 35.0, None, 80.0, math.inf, None]
-    found = table_of(cells)
-    medians = {key: np.median(capped(values)) for key, values in cells.items()}
-    own = cross.of_methods(found).set_index("method").loc["NADE"]
-    assert own["capped"] == pytest.approx(np.mean([medians[d, "NADE"] for d in names]))
-    assert (own["worst"], own["worst_capped"], own["failed"]) == ("b", 20.0, 1)
-    worse = sum(medians[d, "NADE"] > medians[d, "MarginalKDE"] for d in names)
-    assert (own["below_marginal"], own["of_marginal"]) == (worse, 4)
-    ranks = cross.of_sets(found).set_index(["dataset", "method"])["rank"]
-    assert own["rank_without"] == pytest.approx((ranks["a", "NADE"] + ranks["b", "NADE"]) / 2)
 
 
 def test_how_often_a_method_is_first_when_sets_are_drawn_anew():
@@ -201,20 +57,6 @@ def test_how_often_a_method_is_first_when_sets_are_drawn_anew():
     pd.testing.assert_series_equal(found, again[found.index])
 
 
-def test_crps_and_coverage_are_means_over_sets():
-    cells, rng = level(NADE=0.1, GP_ML=0.5), np.random.default_rng(7)
-    crps = {key: list(0.5 + 0.1 * rng.random(20)) for key in cells}
-    crps["a", "NADE"][3] = None
-    found = table_of(cells, frame(crps, CRPS), frame(crps, "coverage_50"))
-    own, medians, ranks = cross.of_methods(found).set_index("method").loc["NADE"], [], []
-    for dataset in "abcdefgh":
-        mine = np.array([np.inf if v is None else v for v in crps[dataset, "NADE"]])
-        medians.append(np.median(mine[mine < np.inf]))
-        ranks.append(1.0 + np.mean(np.array(crps[dataset, "GP-ML"]) < mine))
-    assert own["crps"] == pytest.approx(np.mean(medians))
-    assert own["crps_rank"] == pytest.approx(np.mean(ranks))
-
-
 def test_given_parameters_are_shown_and_neither_ranked_nor_recommended():
     chosen = level(GP_ML=0.5, LSCDE_exact=0.9)
     given = {key: v for key, v in level(DDE_penalised=0.1).items() if key[0] in "ab"}
@@ -223,17 +65,15 @@ def test_given_parameters_are_shown_and_neither_ranked_nor_recommended():
     assert own["rank"].isna().all()
     assert not own["best"].any()
     pd.testing.assert_frame_equal(cross.of_methods(found), cross.of_methods(without))
-    assert all_methods.answer(found) == all_methods.answer(without)
-    assert "none is recommended" in all_methods.answer(
-        table_of(level(CondMAF=1.0, DDE_quadrature=2))
-    )
+    assert cross.answer(found) == cross.answer(without)
+    assert "none is recommended" in cross.answer(table_of(level(CondMAF=1.0, DDE_quadrature=2)))
 
 
 def test_the_first_without_a_failure_is_recommended_by_rank_then_loss(tmp_path):
     """GP-ML and NADE share ranks 1 and 2 on eight sets; GP-ML is worse where it is second."""
     cells = level(NADE=0.3, GP_ML=0.2, LSCDE_exact=0.9)
     cells |= {(dataset, "GP-ML"): [0.6] * 20 for dataset in "efgh"}
-    assert all_methods.answer(table_of(cells)).startswith("**Take NADE**")
+    assert cross.answer(table_of(cells)).startswith("**Take NADE**")
     cells["c", "NADE"][0] = None
     path = tmp_path / "scores.csv"
     frame(cells).to_csv(path, index=False)
@@ -269,19 +109,6 @@ def test_calibration_gives_each_set_the_same_weight(tmp_path):
             assert mean[["y", "y_low", "y_high"]].tolist() == pytest.approx(wanted, rel=1e-5)
 
 
-def test_large_n_has_gap_and_cost_by_rows(tmp_path):
-    gaps = {("b", "linear"): [0.2], ("a", "linear"): [None], ("a", "NADE-grown"): [0.1]}
-    both = [frame(gaps, "log_density_gap", "large_n", stderr=0.001)]
-    both.append(frame({("a", "NADE-grown"): [20.0]}, "fit_seconds", "large_n"))
-    path = tmp_path / "scores.csv"
-    pd.concat(both).to_csv(path, index=False)
-    drawing.make(LARGE_N, [path], tmp_path)
-    found = pd.read_csv(tmp_path / "across/large_n.csv").set_index(["panel", "method", "x"])
-    assert found.loc[("gap", "linear", 10), "stat"] == "failed"
-    assert found.loc[("gap", "linear", 20), ["y_low", "y_high"]].tolist() == [0.198, 0.202]
-    assert found.loc[("seconds", "NADE-grown", 10), "y"] == 20
-
-
 def test_larger_sets_have_means_failed_splits_and_what_was_not_fitted(tmp_path):
     cells = {("b", "NADE"): [1.0, 1.2, None], ("b", "KCEF"): [9.0] * 3, ("a", "NADE"): [0.5, 31.0]}
     both = [frame(cells, NLL, "larger_sets")]
@@ -298,12 +125,3 @@ def test_larger_sets_have_means_failed_splits_and_what_was_not_fitted(tmp_path):
     assert found.loc[("b", "NADE", "seconds"), "y"] == 3.0
     skipped = found.loc[("a", "KCEF", "seconds")]
     assert (skipped["stat"], skipped["y"], skipped["n"]) == ("skipped", 7300.0, 2)
-
-
-def test_a_method_that_was_not_fitted_on_all_sets_comes_after_those_that_were():
-    cells = {("red-wine", "GP-ML"): [0.1], ("red-wine", "NADE"): [0.9], ("red-wine", "KCEF"): [0.5]}
-    cells |= {("parkinsons", "NADE"): [0.9], ("parkinsons", "KCEF"): [0.5]}
-    cells |= {("parkinsons-people", "NADE"): [0.1], ("parkinsons-people", "GP-ML"): [0.2]}
-    planned = frame({("parkinsons", "LSCDE"): [90.0]}, "needed_seconds")
-    found = larger_sets.build(LARGER, pd.concat([frame(cells), planned]), [])
-    assert larger_sets.in_order(found) == ["KCEF", "NADE", "GP-ML", "LSCDE"]

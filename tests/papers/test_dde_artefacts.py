@@ -7,14 +7,11 @@ from scipy import stats
 
 from kcde import scores as score_files
 from kcde.data import made_up
-from kcde.estimators import DDE
-from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
 from kcde.metrics.names import MMD, NLL, NLL_QUADRATURE, of_optimum
-from kcde.pages import building
-from kcde.papers import drawing, published, registry
-from kcde.papers.dde import claims, optimum, plane, table1, table2
+from kcde.papers import published, registry
+from kcde.papers.dde import claims, tables
 
 WAVE = np.sin(3.0 * np.arange(20))
 SETS = [*published.datasets("dde", "table2")]
@@ -30,7 +27,7 @@ def cell(dataset, method, values, metric=NLL, variant="as-published", experiment
 
 def of_plane(*cells):
     """Return scores of all three sets from (method, metric, values)."""
-    return pd.concat(cell(name, m, v, metric) for name in plane.DATASETS for m, metric, v in cells)
+    return pd.concat(cell(name, m, v, metric) for name in claims.DATASETS for m, metric, v in cells)
 
 
 def distances(ours, seeds=10):
@@ -61,21 +58,21 @@ def contest(best, worse=0, unsure=0, rivals=("KCEF", "epsilon-KDE", "LSCDE")):
 def coverage(share, spread=0.01, seeds=10):
     """Every share has this part of what is expected."""
     found = []
-    for name in plane.DATASETS:
+    for name in claims.DATASETS:
         modes = made_up.planar_modes(name)
         whole = dict(zip(modes.labels, modes.weights, strict=True))
-        expected = {f"{plane.SHARE}:{label}": weight for label, weight in whole.items()}
-        expected |= {f"{plane.COVERAGE}:{near}": 0.9 for near in plane.NEAR}
+        expected = {f"{claims.SHARE}:{label}": weight for label, weight in whole.items()}
+        expected |= {f"{claims.COVERAGE}:{near}": 0.9 for near in claims.NEAR}
         noise = 1.0 + spread * WAVE[:seeds]
         found += [cell(name, "DDE", w * share * noise, metric) for metric, w in expected.items()]
-        found += [cell(name, "DDE", [0.9] * seeds, f"{plane.FRESH}:{n}") for n in plane.NEAR]
+        found += [cell(name, "DDE", [0.9] * seeds, f"{claims.FRESH}:{n}") for n in claims.NEAR]
         found.append(cell(name, "DDE", [1.0] * seeds, MMD))
     return pd.concat(found)
 
 
 def convergence(falling=-0.9, fall=0.01, checks=50.0, whole=-0.5):
-    named = {plane.FALLING: falling, plane.FALL: fall, plane.CHECKS: checks}
-    named[plane.SPEARMAN] = whole
+    named = {claims.FALLING: falling, claims.FALL: fall, claims.CHECKS: checks}
+    named[claims.SPEARMAN] = whole
     return of_plane(*(("DDE", metric, [value] * 3) for metric, value in named.items()))
 
 
@@ -148,81 +145,16 @@ def test_claims_as_first_stated(test, frame, how, verdict):
     assert decide(test, frame, **how).verdict == verdict
 
 
-def test_ten_seeds_of_which_neither_failed_decide_d1():
-    frame = distances(0.5)
-    lost = (frame["dataset"] == "ring") & (frame["method"] == "DDE") & (frame["split"] == 3)
-    frame = frame.assign(status=frame["status"].mask(lost, "failed"))
-    assert decide(claims.smaller_discrepancy, frame).verdict == "undecided"
-    assert decide(claims.smaller_discrepancy, frame, least=2).verdict == "holds"
-
-
-def test_d3_wants_what_the_published_numbers_reach_without_crabs():
-    numbers = published.values().query("paper == 'dde' and artefact == 'table2'")
-    best = []
-    for dataset, rows in numbers.set_index("method").groupby("dataset", sort=False):
-        ours = rows.loc["DDE", ["value", "spread"]]
-        rivals = rows.drop("DDE").dropna(subset="value")[["value", "spread"]].to_numpy()
-        p_values = [
-            stats.ttest_ind_from_stats(*ours, 20, *theirs, 20, equal_var=False).pvalue
-            for theirs in rivals
-        ]
-        if max(p_values) < 0.05 and (rivals[:, 0] > ours["value"]).all():
-            best.append(dataset)
-    assert len(best) == 6
-    assert "crabs" in best
-
-
-def test_a_loss_that_the_corrected_test_cannot_see_leaves_a_part_of_d3_open():
-    found = decide(claims.best_on_six, contest(5, worse=1, unsure=1).reset_index(drop=True))
-    assert found.parts["worse on none"] == "undecided"
-    # KCEF has no published number on cpus: as amended its better values there do not count.
-    frame = contest(6)
-    ahead = (frame["dataset"] == "cpus") & (frame["method"] == "KCEF")
-    frame = frame.assign(value=frame["value"] - 9.0 * ahead)
-    assert decide(claims.best_on_six, frame).verdict == "holds"
-    assert decide(claims.best_on_six, frame, test="signed-rank").verdict == "fails"
-
-
-def test_readings_of_dde_change_what_they_say():
-    declared = {(each.choice, each.name): each for each in readings.declared("dde")}
-    longer = cell("ring", "KEF-100-steps", [60.0] * 2, claims.TIME, "ours")
-    for name in ("grid", "two-moons"):
-        longer = pd.concat([longer, longer.assign(dataset=name)])
-    leapfrog = declared["D-leapfrog", "100 steps"].scores(pd.concat([times(0.1), longer]))
-    assert decide(claims.faster_sampling, leapfrog).verdict == "holds"
-    # Of 400 s, 200 are 5000 iterations and 100 compilation: 100 s and 5 iterations are left.
-    frame = costs(lambda n, d: (1.0, 400.0), growing, lambda n, d: (9.0, 150.0))
-    how = declared["D-scan", "one scan"].claims["D7"]
-    assert decide(claims.cheaper_estimation, frame).verdict == "fails"
-    assert decide(claims.cheaper_estimation, frame, **how).verdict == "holds"
-    assert DDE().batch_size == 100
-
-
 def arrays(dataset, seeds, rng, draw=made_up.planar_draw):
     """Return what the experiment stores of a learned sampler that draws by `draw`."""
-    n_train, n_test = made_up.planar_sizes(dataset)
-    train = made_up.planar_draw(dataset, n_train, rng)
+    n_test = made_up.planar_sizes(dataset)[1]
+    mmd2 = np.geomspace(0.5, 2e-3, 201) * np.exp(0.05 * rng.normal(size=(seeds, 201)))
     samples = np.stack([draw(dataset, n_test, rng) for _ in range(seeds)])
-    kept = np.array([0, 500, 1000, 2000, 2500, 5000, 10000, 20000])
-    checks = np.arange(0, 20001, 100)
-    mmd2 = np.geomspace(0.5, 2e-3, len(checks)) * np.exp(0.05 * rng.normal(size=(seeds, 201)))
-    x, y = np.linspace(train.min(axis=0) - 0.3, train.max(axis=0) + 0.3, 100, axis=1)
-    nodes = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    return {
-        "samples_all": samples,
-        "samples": samples[0],
-        "train": train,
-        "history_iteration": checks,
-        "history_mmd2": mmd2,
-        "snapshot_iterations": kept,
-        "snapshots": np.stack([made_up.planar_draw(dataset, 1000, rng) for _ in kept]),
-        "surface_x": x,
-        "surface_y": y,
-        "surface_f": made_up.planar_log_density(dataset, nodes).clip(-20.0).reshape(100, 100),
-    }
+    known = {"history_iteration": np.arange(0, 20001, 100), "history_mmd2": mmd2}
+    return known | {"samples_all": samples}
 
 
-def write(folder, datasets=plane.DATASETS, seeds=3, **how):
+def write(folder, datasets=claims.DATASETS, seeds=3, **how):
     paths = []
     for dataset in datasets:
         paths.append(folder / dataset / "DDE.csv")
@@ -234,18 +166,8 @@ def write(folder, datasets=plane.DATASETS, seeds=3, **how):
     return paths
 
 
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    return write(tmp_path_factory.mktemp("planar"))
-
-
 def measured(paths):
-    return plane.with_samples(score_files.read(paths), paths)
-
-
-def built(name, paths):
-    artefact = registry.ARTEFACTS[f"dde/{name}"]
-    return artefact.build(artefact, artefact.measure(score_files.read(paths), paths), paths)
+    return claims.with_samples(score_files.read(paths), paths)
 
 
 def test_mode_statistic_has_its_distribution_for_a_sampler_that_copies_its_training_points(
@@ -258,7 +180,7 @@ def test_mode_statistic_has_its_distribution_for_a_sampler_that_copies_its_train
         return made_up.planar_draw(dataset, 500, rng)[rng.integers(500, size=n)]
 
     table = measured(write(tmp_path, ("ring",), seeds=300, draw=resample))
-    values = table.loc[table["metric"] == plane.CHI_SQUARED, "value"]
+    values = table.loc[table["metric"] == claims.CHI_SQUARED, "value"]
     assert stats.kstest(values, stats.chi2(2).cdf).pvalue > 0.001
     # Without the factor for the training points, the mean would be 11 times that.
     assert values.mean() == pytest.approx(2, abs=4 * np.sqrt(4 / 300))
@@ -288,7 +210,7 @@ def test_a_seed_that_diverged_has_no_shares_and_did_not_converge(tmp_path):
     np.savez(paths[0].with_suffix(".npz"), **changed)
     table = measured(paths)
     ring = table[table["dataset"] == "ring"]
-    assert set(ring.loc[ring["metric"] == f"{plane.SHARE}:radius 1", "split"]) == {0, 2}
+    assert set(ring.loc[ring["metric"] == f"{claims.SHARE}:radius 1", "split"]) == {0, 2}
     assert decide(claims.modes_covered, table).verdict == "undecided"
     assert decide(claims.sampler_converges, table).verdict == "fails"
 
@@ -297,47 +219,13 @@ def test_the_plateau_begins_within_two_standard_errors_of_the_last_check():
     rng = np.random.default_rng(3)
     end = 0.002 * (1 + 0.2 * rng.standard_normal(180))
     mmd2 = np.concatenate([np.geomspace(0.5, 0.002, 20), end])
-    found = plane.convergence(np.arange(200), mmd2)
-    checks = int(found[plane.CHECKS])
+    found = claims.convergence(np.arange(200), mmd2)
+    checks = int(found[claims.CHECKS])
     error = mmd2[-20:].std(ddof=1)
     assert mmd2[checks - 1] <= mmd2[-1] + 2 * error < mmd2[: checks - 1].min()
-    assert found[plane.FALLING] < -0.8 < found[plane.SPEARMAN]
-    assert found[plane.FALL] == pytest.approx(mmd2[-1] / mmd2[0])
-    assert plane.convergence(np.arange(30), np.full(30, 0.4))[plane.FALLING] == 0.0
-
-
-def test_fig1_has_the_points_of_the_first_seed_and_f_with_y_along_the_rows(paths):
-    frame = built("fig1", paths)
-    points = frame[(frame["kind"] == "scatter") & frame["stat"].isna()]
-    counts = points.groupby(["panel", "method"], sort=False).size()
-    assert counts.xs("data", level="method").to_dict() == dict.fromkeys(plane.DATASETS, 500)
-    assert set(counts.xs("DDE", level="method")) == {1000}
-    surface = frame[(frame["kind"] == "surface") & (frame["panel"] == "two-moons")]
-    exact = made_up.planar_log_density("two-moons", surface[["x", "y"]].to_numpy(float))
-    np.testing.assert_allclose(surface["y_high"], exact.clip(-20.0))
-
-
-def test_fig2_and_fig3_show_the_published_iterations(paths):
-    ring, others = built("fig2", paths), built("fig3", paths)
-    assert set(ring["x_right"].dropna()) == {0, 500, 2500, 5000, 10000, 20000}
-    assert set(others["x_right"].dropna()) == {0, 500, 1000, 2000}
-    assert set(others["panel"]) == {"grid", "two-moons"}
-    with np.load(paths[0].with_suffix(".npz")) as stored:
-        mmd2 = stored["history_mmd2"]
-    curves = ring[ring["kind"] == "curve"].pivot(index="series", columns="x", values="y")
-    np.testing.assert_array_equal(curves, mmd2)
-    # At the scale smoke the published set may be missing.
-    assert set(built("fig2", paths[1:2])["panel"]) == {"grid"}
-
-
-def test_a_variation_has_a_panel_of_its_own(paths, tmp_path):
-    narrow = tmp_path / "ring" / "DDE-narrow.csv"
-    rows = cell("ring", "DDE-narrow", [1.0], MMD, "ours").assign(n_train=500).to_dict("records")
-    score_files.write(narrow, rows, {}, arrays("ring", 1, np.random.default_rng(0)))
-    both = [*paths, narrow]
-    assert "ring, DDE-narrow" in set(built("fig1", both)["panel"])
-    found = (decide(claims.modes_covered, measured(each)) for each in (paths, both))
-    assert len({each.reason for each in found}) == 1
+    assert found[claims.FALLING] < -0.8 < found[claims.SPEARMAN]
+    assert found[claims.FALL] == pytest.approx(mmd2[-1] / mmd2[0])
+    assert claims.convergence(np.arange(30), np.full(30, 0.4))[claims.FALLING] == 0.0
 
 
 def test_excess_likelihood_leaves_out_points_without_density():
@@ -345,18 +233,9 @@ def test_excess_likelihood_leaves_out_points_without_density():
     frame = pd.concat(cell("ring", "DDE", [v] * 2, f"{NLL}{end}") for end, v in ends.items())
     frame.loc[frame["metric"] == NLL, "status"] = "failed"
     kef = pd.concat(cell("ring", "KEF", [ends[end]] * 2, f"{NLL}{end}") for end in ("", "_exact"))
-    table = plane.with_excess(pd.concat([frame, kef]), [])
-    excess = table[table["metric"] == plane.EXCESS].groupby("method")["value"].mean()
+    table = claims.with_excess(pd.concat([frame, kef]), [])
+    excess = table[table["metric"] == claims.EXCESS].groupby("method")["value"].mean()
     assert excess.to_dict() == pytest.approx({"DDE": 1.7 - 1.4, "KEF": 1.9 - 1.5})
-
-
-def test_authors_sets_stand_under_the_same_name_and_share_no_test():
-    code = cell("two-moons-code", "DDE", 0.9 + 0.1 * WAVE[:5], MMD)
-    table = table1.build(table1.TABLE1, pd.concat([distances(0.5, seeds=5), code]), [])
-    of_code = table[table["variant"] == "code"]
-    assert set(of_code["dataset"]) == {"two-moons"}
-    assert of_code[["p_value", "published_mean"]].isna().all(axis=None)
-    assert (table["published_mean"].notna() & (table["metric"] == MMD)).sum() == 6
 
 
 def likelihoods():
@@ -370,26 +249,13 @@ def likelihoods():
 
 
 def test_effect_is_paired_and_share_is_the_part_of_the_distance():
-    table = table2.build(table2.LIKELIHOOD, likelihoods(), [])
+    table = tables.build_likelihood(tables.LIKELIHOOD, likelihoods(), [])
     added = table.set_index(["dataset", "metric", "method"]).xs("DDE", level="method")
-    assert added.loc[("geyser", table2.EFFECT), "mean"] == pytest.approx(-0.08)
-    assert added.loc[("geyser", table2.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
-    assert added.loc[("geyser", table2.DISTANCE), "mean"] == pytest.approx(0.10)
-    assert added.loc[("geyser", table2.SHARE), "mean"] == pytest.approx(0.8)
-    assert ("ufc", table2.SHARE) not in added.index  # 0.02 nats are within the floor
-
-
-def test_a_metric_stands_as_a_method_of_its_own():
-    frame = likelihoods()
-    lost = (frame["dataset"] == "ufc") & (frame["split"] == 3)  # the fit failed
-    frame = frame[~(lost & (frame["metric"] == NLL_QUADRATURE))]
-    lost = (frame["dataset"] == "ufc") & (frame["split"] == 3)
-    frame = frame.assign(status=frame["status"].mask(lost, "failed"))
-    table = building.build(table2.TABLE2, frame, [])
-    primary = table[table["metric"] == NLL].set_index(["dataset", "method"])
-    assert primary.loc[("geyser", "DDE-quadrature"), "mean"] == pytest.approx(0.65)
-    assert primary.loc[("ufc", "DDE-quadrature"), ["n", "failed"]].tolist() == [20, 1]
-    assert primary["published_mean"].notna().sum() == 2
+    assert added.loc[("geyser", tables.EFFECT), "mean"] == pytest.approx(-0.08)
+    assert added.loc[("geyser", tables.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
+    assert added.loc[("geyser", tables.DISTANCE), "mean"] == pytest.approx(0.10)
+    assert added.loc[("geyser", tables.EXPLAINED), "mean"] == pytest.approx(0.8)
+    assert ("ufc", tables.EXPLAINED) not in added.index  # 0.02 nats are within the floor
 
 
 def optima():
@@ -408,40 +274,9 @@ def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
     frame = optima()
     lost = (frame["dataset"] == "ufc") & (frame["split"] == 3)
     frame = frame[~lost | (frame["metric"] == of_optimum("trained", "penalised_loss"))]
-    table = optimum.build(optimum.ARTEFACT, optimum.measure(frame, []), [])
+    table = tables.build_optimum(tables.OPTIMUM_OF_DDE, tables.measure_optimum(frame, []), [])
     table = table.set_index(["metric", "dataset"])
-    for metric, gap in ((optimum.GAP, 0.4), (optimum.GAIN, 0.2), (optimum.CHOSEN_GAIN, -0.1)):
+    for metric, gap in ((tables.GAP, 0.4), (tables.GAIN, 0.2), (tables.CHOSEN_GAIN, -0.1)):
         assert table.loc[(metric, "geyser"), ["mean", "std"]].tolist() == pytest.approx([gap, 0.0])
-    assert table.loc[(optimum.GAP, "ufc"), ["n", "failed"]].tolist() == [10, 1]
-    assert table.loc[optimum.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2
-
-
-def test_the_figure_of_costs_has_what_was_not_run():
-    frame = costs(flat, growing, growing)
-    large = (frame["method"] == "KEF") & (frame["n_train"] == 10_000)
-    needed = frame[large].iloc[:1].assign(metric="system_memory", value=3000.0)
-    artefact = registry.ARTEFACTS["dde/cost"]
-    table = artefact.build(artefact, pd.concat([frame[~large], needed]), [])
-    (row,) = table[table["stat"] == "needs"].to_dict("records")
-    assert (row["panel"], row["method"], row["x"], row["y"]) == ("n memory", "KEF", 10_000, 3000.0)
-    cells = table[table["stat"] == "cost"].groupby("panel").size()
-    assert cells.to_dict() == {"n memory": 14, "n seconds": 14, "d memory": 12, "d seconds": 12}
-
-
-@pytest.mark.parametrize("name", ["fig1", "fig3", "table1", "table2-likelihood", "optimum", "cost"])
-def test_artefacts_are_redrawn_from_the_csv_with_the_same_bytes(name, paths, tmp_path):
-    artefact = registry.ARTEFACTS[f"dde/{name}"]
-    frames = {
-        "table1": pd.concat([distances(0.5), times(0.1)]),
-        "table2-likelihood": likelihoods(),
-        "optimum": optima(),
-        "cost": costs(flat, growing, growing).assign(dataset="", split=0, setting="{}"),
-    }
-    if name in frames:
-        paths = [tmp_path / "scores.csv"]
-        score_files.write(paths[0], frames[name].to_dict("records"), {})
-    drawing.make(artefact, paths, tmp_path / "figures")
-    stem = tmp_path / "figures" / "dde" / name
-    first = stem.with_suffix(".png").read_bytes()
-    drawing.redraw(artefact, tmp_path / "figures")
-    assert stem.with_suffix(".png").read_bytes() == first
+    assert table.loc[(tables.GAP, "ufc"), ["n", "failed"]].tolist() == [10, 1]
+    assert table.loc[tables.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2

@@ -7,17 +7,12 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.evidence import readings
 from kcde.evidence.checks import FAILS, HOLDS, UNDECIDED, decide
 from kcde.papers import registry
-from kcde.papers.artefact import FIGURE_COLUMNS
-from kcde.papers.kcef import claims_of_figures as claims
+from kcde.papers.kcef import claims
 from kcde.papers.kcef.grid import FULL, ISOTROPIC
 
-FIGURES = {
-    name: registry.ARTEFACTS[f"kcef/{name}"]
-    for name in ("fig1", "fig1-rows", "fig3", "fig4", "fig4-pair", "fig5-readings")
-}
+FIG1, FIG4 = registry.ARTEFACTS["kcef/fig1"], registry.ARTEFACTS["kcef/fig4"]
 RULES = registry.ARTEFACTS["kcef/table2-readings"]
 DEPENDENCE = 0.143
 SIZES = (200, 2000, 8000)
@@ -109,7 +104,7 @@ GRID_CASES = [
     ("K13", changed(FULL, lambda n, d, run: 0.5 * (d == 10)), FAILS),
 ]
 TESTS = {
-    **FIGURES["fig1"].claims,
+    **FIG1.claims,
     "K6": claims.isotropic_drops,
     "K11": claims.blind_to_mixtures,
     "K14": claims.samples_like_data,
@@ -126,21 +121,6 @@ def test_claims_are_undecided_without_scores(claim):
     failed = grid().assign(status="failed", value=np.nan)
     for table in (grid().query("not method.str.startswith('KCEF')"), failed):
         assert decide(TESTS[claim], table).verdict == UNDECIDED
-
-
-def test_k1_as_first_stated_has_no_rule_where_neither_reaches_the_level():
-    few = alike(0.002, 0.01, sizes=(200, 2000), noise=1e-4)
-    assert decide(claims.converges_faster, few, first=True).verdict == HOLDS
-    unreached = alike(0.03, 0.09, level=1.0)
-    assert decide(claims.converges_faster, unreached, first=True).verdict == UNDECIDED
-
-
-@pytest.mark.parametrize(("power", "verdict"), [(1.0, HOLDS), (0.2, FAILS)])
-def test_k1_by_speed_asks_how_fast_the_gap_shrinks(power, verdict):
-    losses = dict.fromkeys((FULL, "KCEF-M"), (0.03, 0.0, power))
-    losses["NADE"] = (0.03, 0.0, 0.5)
-    table = grid(losses, noise=1e-4)
-    assert decide(claims.converges_faster, table, by="shrinkage").verdict == verdict
 
 
 def test_points_are_read_off_curves_linear_in_log_n():
@@ -218,65 +198,6 @@ def test_k14(errors, r_hats, verdict):
         assert decide(claims.samples_like_data, table, first=True).verdict == HOLDS
 
 
-@pytest.mark.parametrize("reading", readings.declared("kcef"), ids=lambda each: each.name)
-def test_readings_name_what_their_artefact_shows(reading):
-    if reading.artefact and set(reading.claims) <= set(TESTS):
-        named = {*reading.methods, *reading.datasets}
-        for value in (value for how in reading.claims.values() for value in how.values()):
-            named |= {value} if isinstance(value, str) else set(value)
-        shows = registry.ARTEFACTS[reading.artefact].shows
-        assert named <= {
-            name for each in shows.values() for names in each.values() for name in names
-        }
-
-
-def test_readings_of_a_rule_take_its_methods_alone():
-    """K4 fails where KCEF to convergence is worse, and holds under the other two rules."""
-    like = {"-converged": (FULL, "KCEF-F-converged"), "-unpenalised": (FULL, f"{FULL}-unpenalised")}
-    table = grid({name: LOSSES[drawn] for drawn, name in like.values()})
-    table.loc[table["method"] == "KCEF-F-converged", "value"] += 2.0
-    verdicts = {
-        reading.name: decide(claims.full_kcef_like_lscde, reading.scores(table)).verdict
-        for reading in readings.declared("kcef")
-        if reading.choice == "K-stop" and "K4" in reading.claims
-    }
-    assert verdicts == {"without penalty": HOLDS, "converged": FAILS}
-
-
-def test_curves_are_mean_log_likelihoods_per_dimension_on_the_right():
-    table = grid()
-    lost = (table["method"] == "KCEF-M") & (table["dataset"] == "grid-200") & (table["split"] == 1)
-    table.loc[lost, ["status", "value"]] = ["failed", np.nan]
-    made = FIGURES["fig1"].build(FIGURES["fig1"], table, [])
-    assert list(made.columns) == FIGURE_COLUMNS
-    own = made[made["method"] == "KCEF-M"].set_index(["panel", "x", "stat"])
-    raw = table[(table["method"] == "KCEF-M") & (table["dataset"] == "grid-2000")]
-    values = -raw.loc[raw["dim"] == 10, "value"].to_numpy() / 10
-    stderr = values.std(ddof=1) / np.sqrt(5)
-    expected = [values.mean(), values.mean() - stderr, values.mean() + stderr]
-    ends = own.loc[("n=2000", 10, "mean"), ["y", "y_low", "y_high"]]
-    assert list(ends) == pytest.approx(expected)
-    assert own.loc[("d=3", 200, "mean"), "n"] == 4
-    assert own.loc[("d=3", 200, "failed"), "y"] == 1
-    exact = made[made["method"] == "exact"].set_index(["panel", "series", "x"])["y"]
-    assert exact["n=2000", "independence", 20] == pytest.approx(-np.log(np.sqrt(12)))
-    with pytest.raises(ValueError, match="grid-<n>"):
-        FIGURES["fig1"].build(FIGURES["fig1"], table.assign(dataset="red-wine"), [])
-
-
-def test_an_isotropic_kernel_stands_against_d_alone():
-    table = grid().assign(method=lambda t: t["method"].replace(ISOTROPIC, "KCEF-F-500-rows"))
-    made = FIGURES["fig1-rows"].build(FIGURES["fig1-rows"], table, [])
-    assert set(made.loc[made["method"] == "KCEF-F-500-rows", "panel"]) == {"n=2000"}
-    assert list(dict.fromkeys(made["panel"])) == ["d=3", "n=2000"]
-
-
-def test_a_panel_for_each_frequency():
-    tables = [grid(sizes=(2000,)).assign(dataset=f"grid-2000{end}") for end in ("", "-frequency-3")]
-    made = FIGURES["fig5-readings"].build(FIGURES["fig5-readings"], pd.concat(tables), [])
-    assert list(dict.fromkeys(made["panel"])) == ["n=2000,a=1", "n=2000,a=3"]
-
-
 def test_gaps_and_likelihoods_are_those_of_the_scores():
     uci = frame([("red-wine", "KCEF-M", np.nan, run, NLL, 12.0 + run) for run in range(3)])
     table = pd.concat([grid({"KCEF-M-converged": LOSSES["KCEF-M"]}), uci], ignore_index=True)
@@ -293,11 +214,11 @@ def test_gaps_and_likelihoods_are_those_of_the_scores():
     assert red["published", "KCEF-F"] == 11.8
 
 
-def written(folder, methods, places=None):
+def written(folder, methods):
     """Write samples of 3 seeds, the first of which failed, and return files and scores."""
     rng = np.random.default_rng(0)
     paths = []
-    info = {"columns": list("abcd"), "shown_pair": [3, 4]} | ({"places": places} if places else {})
+    info = {"columns": list("abcd"), "shown_pair": [3, 4]}
     for method in methods:
         paths.append(folder / "red-wine" / f"{method}.csv")
         paths[-1].parent.mkdir(exist_ok=True)
@@ -310,7 +231,7 @@ def written(folder, methods, places=None):
 
 def test_points_are_those_of_the_shown_columns_and_the_first_seed_that_did_not_fail(tmp_path):
     paths, table = written(tmp_path, ["KCEF-F", "KEF"])
-    made = FIGURES["fig4"].build(FIGURES["fig4"], table, paths)
+    made = FIG4.build(FIG4, table, paths)
     assert list(dict.fromkeys(made["method"])) == ["data", "KEF", "KCEF-F"]
     own = made[made["method"] == "KCEF-F"].set_index("stat")
     with np.load(paths[0].with_suffix(".npz")) as arrays:
@@ -318,20 +239,4 @@ def test_points_are_those_of_the_shown_columns_and_the_first_seed_that_did_not_f
     assert len(own.loc[[np.nan]]) == 1000
     assert own.loc[[np.nan], ["x", "y"]].to_numpy()[0].tolist() == first[0].tolist()
     assert own.loc["r_hat", "y"] == 1.8
-    assert "KCEF-F on red-wine" in " ".join(FIGURES["fig4"].remarks(made))
-
-
-def test_figure_4_of_the_pair_shows_its_models_alone_at_the_places_of_the_columns(tmp_path):
-    paths, table = written(tmp_path, ["KEF", "KEF-pair"], places=[6, 7])
-    made = FIGURES["fig4-pair"].build(FIGURES["fig4-pair"], table, paths)
-    assert list(dict.fromkeys(made["method"])) == ["data", "KEF-pair"]
-    assert made.set_index("stat")["series"]["x_label"] == "c, $x_{6}$"
-
-
-def test_rounding_of_j_is_not_stored(tmp_path):
-    grid_of_y = dict.fromkeys(("y", "p_A", "p_B", "q"), np.zeros(2))
-    arrays = {f"disjoint-supports/{name}": values for name, values in grid_of_y.items()}
-    np.savez(tmp_path / "all.npz", **arrays)
-    made = FIGURES["fig3"].build(FIGURES["fig3"], mixtures(j=1e-20), [tmp_path / "all.csv"])
-    assert list(made.columns) == FIGURE_COLUMNS
-    assert (made.loc[made["series"] == "J, disjoint-supports", "y"] == 0).all()
+    assert "KCEF-F on red-wine" in " ".join(FIG4.remarks(made))

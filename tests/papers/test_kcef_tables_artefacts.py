@@ -8,11 +8,9 @@ from kcde import scores
 from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.experiments.consistency import EXPONENTS, Constant
-from kcde.experiments.table1_readings import READINGS
 from kcde.metrics.names import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
 from kcde.papers import published, registry
-from kcde.papers.kcef import claims_of_tables as claims
-from kcde.papers.kcef import consistency, table1, table1_readings, table3
+from kcde.papers.kcef import claims, table1
 
 SETS = published.datasets("kcef", "table1")
 
@@ -182,25 +180,6 @@ def reading(choice, name, claim):
     )
 
 
-@pytest.mark.parametrize("p", [0.011, 0.9])
-def test_k10_of_the_pair_takes_its_own_variants(p):
-    exact = {(*NADE, "exact-draws"): p}
-    pair = similarity(exact, BAD, suffix="-pair")
-    table = pd.concat([similarity({NADE: 0.011 if p > 0.1 else 0.9}), pair])
-    under = reading("K-pair", "the shown pair alone", "K10").scores(table)
-    assert decide(K10, under).verdict == ("holds" if p < 0.05 else "fails")
-
-
-def test_the_rows_of_a_reading_take_the_place_of_kcef():
-    table = joint_densities({("red-wine", "KCEF-F"): 7.0, ("red-wine", "KCEF-F-500-rows"): 9.0})
-    more = joint_densities()
-    more = more[more["method"].str.startswith("KCEF") & (more["dataset"] != "red-wine")]
-    table = pd.concat([table, more.assign(method=more["method"] + "-500-rows")])
-    under = reading("K-rows", "500 rows", "K9").scores(table)
-    assert decide(K9, table).verdict == "fails"
-    assert decide(K9, under).verdict == "holds"
-
-
 def test_log_p_of_x_is_added_split_by_split():
     table = frame(
         {
@@ -226,8 +205,6 @@ def test_slopes_are_means_over_repetitions_with_students_intervals():
         assert row.value == pytest.approx(row.bound * (1.0 + row.constant.value))
         # t = 4.3027 at 2 degrees of freedom; the repetitions' slopes differ by 0.1.
         assert row.high - row.value == pytest.approx(4.3027 * 0.1 / np.sqrt(3), rel=1e-4)
-    series = {*consistency.build(None, table, [])["series"]}
-    assert {"gamma=0.5 c=0.03", "gamma=1 c=1"} <= series
 
 
 def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path):
@@ -246,47 +223,3 @@ def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path
     assert "| geyser | 1.43 | 1.00 | 1.45 ✓ | 0.80 | x and y |" in rows
     assert "| topo | 4.26 | 4.00 | 4.60 | 0.80 | y given x |" in rows
     assert "nearer on 1 of 2 sets" in counts
-
-
-def test_the_table_of_p_values_has_their_range_and_the_worst_chains():
-    artefact = registry.ARTEFACTS["kcef/table3"]
-    table = table3.build(artefact, similarity({NADE: 0.04}, BAD), [])
-    here = table[(table["dataset"] == "parkinsons") & (table["method"].str.contains("NADE"))]
-    known = here.set_index("metric")["mean"]
-    assert known[[P_VALUE, "p_value_lowest", "p_value_highest"]].tolist() == [0.04, 0.02, 0.06]
-    assert known[R_HAT] == 1.06
-    assert here.set_index("metric").loc[P_VALUE, "verdict"] == "undecided"
-
-
-def test_a_table_of_the_pair_repeats_no_column():
-    table = pd.concat([similarity(), similarity({(*NADE, "slice"): 0.5}, suffix="-pair")])
-    found = table3.build(registry.ARTEFACTS["kcef/table3-pair"], table, [])
-    assert set(found.loc[found["method"].str.contains("-pair"), "variant"]) == {"as-published"}
-
-
-def test_each_reading_of_the_grid_keeps_its_own_scores():
-    declared = [each for each in readings.declared("kcef") if each.choice == "K-grid"]
-    assert [each.name for each in declared] == [f"{each}" for each in READINGS]
-    settings = [scores.setting(**each._asdict()) for each in READINGS]
-    own = [
-        frame({cell("geyser", "KCEF"): [k, k]}).assign(setting=at) for k, at in enumerate(settings)
-    ]
-    table = pd.concat([frame({cell("geyser", "LSCDE"): [5.0]}), *own], ignore_index=True)
-    for k, each in enumerate(declared):
-        assert each.scores(table)["value"].tolist() == [5.0, k, k]
-
-
-def test_the_figure_of_readings_sorts_them_by_mean_and_decides_each_nade():
-    kcef = [
-        frame({cell("geyser", "KCEF"): [2.0 - k, None]}).assign(
-            setting=scores.setting(**each._asdict()), experiment="table1_readings"
-        )
-        for k, each in enumerate(READINGS[:2])
-    ]
-    found = table1_readings.build(registry.ARTEFACTS["kcef/table1-readings"], pd.concat(kcef), [])
-    means = found[found["stat"] == "mean"].set_index("x")
-    assert means["series"].tolist() == [f"{each}" for each in READINGS[1::-1]]
-    assert found.loc[found["stat"] == "failed", "y"].tolist() == [1, 1]
-    assert found.loc[found["stat"] == "published", "y"].tolist() == [1.21]
-    panels = found.loc[found["kind"] == "claim", "panel"].value_counts()
-    assert panels.to_dict() == dict.fromkeys(table1_readings._CLAIMS, 32)

@@ -15,16 +15,8 @@ UNKNOWN = "unknown"
 def commit(package: Path = Path(kcde.__file__).parent) -> str:
     """Return the commit of the checkout that a package lies in.
 
-    Parameters
-    ----------
-    package
-        Its folder.
-
-    Returns
-    -------
-    str
-        Ten digits, with `+` where a tracked file other than those under `figures/` is changed;
-        `unknown` where git does not track the package.
+    Ten digits, with `+` where a tracked file other than those under `figures/` is changed;
+    `unknown` where git does not track the package.
     """
     if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return UNKNOWN
@@ -37,25 +29,7 @@ def commit(package: Path = Path(kcde.__file__).parent) -> str:
 
 
 def tracked(folder: Path, pattern: str) -> dict[str, bytes]:
-    """Return the files of the last commit below a folder.
-
-    Parameters
-    ----------
-    folder
-        In a checkout.
-    pattern
-        Of the names of files, as `fnmatch` has it.
-
-    Returns
-    -------
-    dict
-        Path below the folder to content.
-
-    Raises
-    ------
-    ValueError
-        If git is not there, or tracks no such file below the folder.
-    """
+    """Return the files of the last commit below a folder whose names match, by path below it."""
     listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", ".") or ""
     names = [name for name in listed.split("\0") if fnmatch(name, pattern)]
     if not names:

@@ -1,6 +1,7 @@
 """A claim is a list of checks; its verdict, parts and reason follow from them."""
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,10 @@ from kcde.evidence.cells import values
 from kcde.evidence.verdicts import too_many_failed
 
 HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "fails", "undecided", "not-run"
+
+
+_KEEPS = {"at least": operator.ge, "at most": operator.le}
+_KEEPS |= {"above": operator.gt, "below": operator.lt}
 
 
 class Missing(ValueError):
@@ -54,33 +59,22 @@ class Check:
     @property
     def verdict(self) -> str:
         """`holds`, `fails` or `undecided`; "" where it only informs."""
-        value = self.value
-        informs = not isinstance(value, bool) and not self._bounds() and value is not None
-        if informs:
+        value, bounds, said = self.value, self._bounds(), isinstance(self.value, bool)
+        if value is not None and not said and not bounds:
             return ""
-        if value is None or (not isinstance(value, bool) and math.isnan(value)):
+        if value is None or math.isnan(value):
             return UNDECIDED
-        kept = value if isinstance(value, bool) else all(kept for _, _, kept in self._bounds())
+        kept = value if said else all(_KEEPS[word](value, bound) for word, bound in bounds.items())
         return HOLDS if kept else UNDECIDED if self.unless else FAILS
 
-    def _bounds(self) -> list[tuple[str, float, bool]]:
-        known = [
-            ("at least", self.at_least, lambda bound: self.value >= bound),
-            ("at most", self.at_most, lambda bound: self.value <= bound),
-            ("above", self.above, lambda bound: self.value > bound),
-            ("below", self.below, lambda bound: self.value < bound),
-        ]
-        unknown = self.value is None or isinstance(self.value, bool)
-        return [
-            (word, bound, False if unknown else bool(keeps(bound)))
-            for word, bound, keeps in known
-            if bound is not None
-        ]
+    def _bounds(self) -> dict[str, float]:
+        known = {word: getattr(self, word.replace(" ", "_")) for word in _KEEPS}
+        return {word: bound for word, bound in known.items() if bound is not None}
 
     def __str__(self) -> str:
         number = isinstance(self.value, int | float) and not isinstance(self.value, bool)
         shown = f" {self.value:.4g}" if number and not math.isnan(self.value) else ""
-        wanted = " and ".join(f"{word} {bound:.4g}" for word, bound, _ in self._bounds())
+        wanted = " and ".join(f"{word} {bound:.4g}" for word, bound in self._bounds().items())
         beside = [f"wanted {wanted}" if wanted else "", self.said]
         if isinstance(self.value, bool):
             beside.insert(0, "yes" if self.value else "no")
@@ -133,22 +127,7 @@ def all_of(verdicts: Iterable[str]) -> str:
 def completed(
     scores: pd.DataFrame, methods: Sequence[str], metric: str, place: str, variant: str
 ) -> dict[str, pd.Series]:
-    """Return `cells.values` of several methods of one variant, all of which a claim needs.
-
-    Parameters
-    ----------
-    scores
-        Of one data set under one setting.
-    methods, metric, variant
-        Of the cells.
-    place
-        Name of data set and setting for the message where something is missing.
-
-    Raises
-    ------
-    Missing
-        If a method has no values, or more than 5% of its fits failed.
-    """
+    """Return `cells.values` of several methods of one variant, all of which a claim needs."""
     found = {name: values(scores, name, metric, variant) for name in methods}
     if absent := [name for name, each in found.items() if not each.notna().any()]:
         raise Missing(f"no {metric} of {', '.join(absent)} on {place}")

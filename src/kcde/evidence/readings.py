@@ -29,6 +29,7 @@ import yaml
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide
 from kcde.files import read_object
 from kcde.names import AS_PUBLISHED, OURS
+from kcde.pages import building
 from kcde.papers import published, registry
 from kcde.papers.artefact import Artefact
 
@@ -51,8 +52,11 @@ UNKNOWN_SCALE = "unknown"
 
 _PACKED = ".csv.gz"
 
+_CHANGES = {"as": "methods", "datasets": "datasets", "where": "where", "variation": "variation"}
+"""Key of a reading to the field that it fills."""
+
 _KEYS = {"choice", "why", "affects", "drawn", "question", "settles", "readings"}
-_KEYS |= {"claims", "with", "artefact", "as", "datasets", "where", "variation"}
+_KEYS |= {"claims", "with", "artefact", *_CHANGES}
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Reading:
 
     def crossed(self, other: "Reading") -> "Reading":
         """Return both readings at once, of the claims that both decide."""
+        both = {name: {**getattr(self, name), **getattr(other, name)} for name in _CHANGES.values()}
         return Reading(
             f"{self.choice} × {other.choice}",
             f"{self.name} × {other.name}",
@@ -104,10 +109,7 @@ class Reading:
                 if claim in other.claims
             },
             self.artefact or other.artefact,
-            {**self.methods, **other.methods},
-            {**self.datasets, **other.datasets},
-            {**self.where, **other.where},
-            {**self.variation, **other.variation},
+            **both,
         )
 
 
@@ -137,18 +139,9 @@ def declared(paper: str) -> list[Reading]:
                     raise ValueError(f"{paper}/readings.yaml: {choice}, {name}: no key {wrong}")
                 claims, more = known["claims"], known.get("with", {})
                 claims = claims if isinstance(claims, dict) else {claim: {} for claim in claims}
-                found.append(
-                    Reading(
-                        choice,
-                        name,
-                        {claim: {**more, **(how or {})} for claim, how in claims.items()},
-                        known.get("artefact", ""),
-                        known.get("as", {}),
-                        known.get("datasets", {}),
-                        known.get("where", {}),
-                        known.get("variation", {}),
-                    )
-                )
+                claims = {claim: {**more, **(how or {})} for claim, how in claims.items()}
+                changes = {name: known[key] for key, name in _CHANGES.items() if key in known}
+                found.append(Reading(choice, name, claims, known.get("artefact", ""), **changes))
     return found
 
 
@@ -196,12 +189,7 @@ def read(into: str | Path) -> pd.DataFrame:
 def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> pd.DataFrame:
     """Return what artefacts decided, in the order of claims and choices.
 
-    Parameters
-    ----------
-    files
-        A CSV an artefact, as `judge` returns it.
-    tracked
-        A folder of outputs, whose decisions of other artefacts, and of another scale, stay.
+    Of a folder of outputs that is `tracked` the decisions of other artefacts and scales stay.
     """
     found = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
     table = pd.concat([pd.DataFrame(columns=COLUMNS), *found], ignore_index=True)
@@ -210,16 +198,9 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
         made = pd.MultiIndex.from_frame(table[source])
         kept = kept[~pd.MultiIndex.from_frame(kept[source]).isin(made)]
         table = pd.concat([kept, table], ignore_index=True)
-    orders = {
-        "claim": list(published.claims()["claim"]),
-        "choice": ["", *(choice for paper in published.PAPERS for choice in choices(paper))],
-    }
-    places = {
-        column: table[column].map({name: k for k, name in enumerate(order)}).fillna(len(order))
-        for column, order in orders.items()
-    }
-    order = table.assign(**places).sort_values(["claim", "choice", "artefact"], kind="stable").index
-    return table.loc[order].reset_index(drop=True)
+    choice = ["", *(choice for paper in published.PAPERS for choice in choices(paper))]
+    orders = {"claim": published.claims()["claim"], "choice": choice}
+    return building.in_order(table, orders, "artefact")
 
 
 def classify(rows: pd.DataFrame, scale: str) -> tuple[str, list[str]]:
@@ -228,13 +209,6 @@ def classify(rows: pd.DataFrame, scale: str) -> tuple[str, list[str]]:
     `depends`: it holds under some readings and fails under others. Else it is `untested` where it
     is undecided, or was not run, as drawn; `reproduced` where it holds and `contradicted` where it
     fails under every reading that decides.
-
-    Parameters
-    ----------
-    rows
-        Those of the claim, of `read`: as drawn, and under the readings.
-    scale
-        Of what is drawn; a decision as drawn at another scale is a reading of the choice `scale`.
     """
     decided = rows[rows["verdict"].isin([HOLDS, FAILS])]
     if decided["verdict"].nunique() > 1:

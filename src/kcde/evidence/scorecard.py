@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kcde.evidence import chains, readings
-from kcde.evidence.causes import cause_of
+from kcde.evidence import readings
+from kcde.evidence.cells import obstacle_in
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from kcde.evidence.verdicts import BETTER, COMPATIBLE, DIFFERENT, RULES, UNINFORMATIVE, WORSE
 from kcde.files import staged
@@ -31,12 +31,7 @@ COLUMNS = [
     *("verdict", "class", "choices", "parts", "reason"),
 ]
 
-CLASSES = (
-    readings.REPRODUCED,
-    readings.DEPENDS,
-    readings.CONTRADICTED,
-    readings.UNTESTED,
-)
+CLASSES = (readings.REPRODUCED, readings.DEPENDS, readings.CONTRADICTED, readings.UNTESTED)
 """Of claims."""
 
 NUMBER_CLASSES = (COMPATIBLE, BETTER, WORSE, DIFFERENT, UNINFORMATIVE)
@@ -49,17 +44,7 @@ _NUMBERS = ("published", "ours", "stderr", "median", "q25", "q75", "n", "failed"
 def collect(
     judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None = None
 ) -> Path:
-    """Write `readings.csv`: what artefacts decided.
-
-    Parameters
-    ----------
-    judged
-        A CSV an artefact, as `kcde.papers.drawing.make` writes them.
-    into
-        The folder of the outputs.
-    tracked
-        A folder of outputs, whose decisions stand for those that were not made here.
-    """
+    """Write `readings.csv`: what artefacts decided."""
     table = readings.collect(judged, tracked)
     with staged(into) as stage:
         table.to_csv(stage / readings.NAME, index=False)
@@ -79,13 +64,10 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
     tables = {
         key: _table(key, into) for key in dict.fromkeys(values["paper"] + "/" + values["artefact"])
     }
-    rows = [
-        {
-            "kind": "copy" if index in copies else "number",
-            **_number(row, tables[f"{row['paper']}/{row['artefact']}"]),
-        }
-        for index, row in values.iterrows()
-    ]
+    rows = []
+    for index, row in values.iterrows():
+        kind = {"kind": "copy" if index in copies else "number"}
+        rows.append(kind | _number(row, tables[f"{row['paper']}/{row['artefact']}"]))
     for row in published.claims().itertuples():
         own = decided[decided["claim"] == row.claim]
         kind, choices = readings.classify(own, scale)
@@ -121,13 +103,7 @@ def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
 
 
 def read(into: str | Path) -> pd.DataFrame:
-    """Return the tracked scorecard in a folder of outputs, as `build` returns it to six digits.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    """
+    """Return the tracked scorecard in a folder of outputs, as `build` returns it to six digits."""
     path = Path(into) / TABLE
     if not path.exists():
         raise FileNotFoundError(
@@ -142,17 +118,7 @@ def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def context(frame: pd.DataFrame, decided: pd.DataFrame, scale: str) -> dict:
-    """Return what all pages say: the papers with counts and findings, claims, numbers.
-
-    Parameters
-    ----------
-    frame
-        As `build` returns it.
-    decided
-        As `kcde.evidence.readings.read` returns it.
-    scale
-        Of what is drawn.
-    """
+    """Return what all pages say: the papers with counts and findings, claims, numbers."""
     claims = [_claim(row, decided, scale) for row in frame[frame["kind"] == "claim"].itertuples()]
     numbers = frame[frame["kind"] == "number"].to_dict("records")
     papers = []
@@ -255,7 +221,7 @@ def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
         return entry
     ours = table[same].iloc[0]
     entry |= {"ours": ours["mean"], "n": int(ours["n"]), "failed": int(ours["failed"])}
-    entry |= {name: ours[name] for name in ("stderr", "median", "q25", "q75")}
+    entry |= ours[["stderr", "median", "q25", "q75"]].to_dict()
     if RULES[row["metric"]].kind == "ratio" and ours["mean"] > 0:
         # Measured seconds do not repeat; their order of magnitude does.
         entry |= {"ours": 10.0 ** round(math.log10(ours["mean"]))}
@@ -266,8 +232,28 @@ def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
 def _why(row: pd.Series, ours: pd.Series, table: pd.DataFrame) -> str:
     """Return why a number differs, as far as known."""
     if ours["verdict"] == UNDECIDED:
-        return f"chains have not converged: {chains.obstacle_in(table, ours)}"
+        return f"chains have not converged: {obstacle_in(table, ours)}"
     if ours["verdict"] in (BETTER, WORSE, DIFFERENT):
         key = (row["paper"], row["artefact"], row["dataset"], row["method"])
         return cause_of(*key, ours["verdict"])
     return row["note"] if math.isnan(row["value"]) else ""
+
+
+UNKNOWN = "could not determine"
+"""Stands where no cause is known."""
+
+
+def cause_of(paper: str, artefact: str, dataset: str, method: str, verdict: str) -> str:
+    """Return the most specific known cause of a verdict, with its evidence, of a published cell.
+
+    A cause is used only where the actual verdict is the one for which it was written (or `*`), so
+    that a stale cause is never shown.
+    """
+    cell = {"paper": paper, "artefact": artefact, "dataset": dataset, "method": method}
+    table = published.causes()
+    for name, value in (cell | {"verdict": verdict}).items():
+        table = table[table[name].isin(["*", value])]
+    if not len(table):
+        return UNKNOWN
+    found = table.loc[(table[list(cell)] != "*").sum(axis=1).idxmax()]
+    return f"{found['cause']} ({found['evidence']})" if found["evidence"] else found["cause"]

@@ -43,13 +43,10 @@ def is_measured(name: str) -> bool:
 
 @cache
 def of_method(name: str) -> float:
-    """Return the tolerance of a method.
+    """Return the tolerance of a method, named as in scores and artefacts.
 
-    Parameters
-    ----------
-    name
-        As scores and artefacts have it: one that is not defined (`DDE-features`) is taken for the
-        method before its first dash; a baseline that is none has `EXACT`.
+    One that is not defined (`DDE-features`) is taken for the method before its first dash; a
+    baseline that is none has `EXACT`.
     """
     method = methods.METHODS.get(name) or methods.METHODS.get(name.partition("-")[0])
     return SINGLE if method is not None and is_single(method.estimator) else EXACT

@@ -112,19 +112,7 @@ def too_many_failed(failed: int, n: int) -> bool:
 
 
 def summarise(values: np.ndarray, unit: str) -> Summary:
-    """Summarise one cell.
-
-    Parameters
-    ----------
-    values
-        Shape (n,), one value per split; NaN where the split failed.
-    unit
-        The limit of 20 nats applies where this is `nats`.
-
-    Returns
-    -------
-    Summary
-    """
+    """Summarise one cell."""
     values = np.asarray(values, dtype=float)
     finite = values[np.isfinite(values)]
     failed = len(values) - len(finite)
@@ -145,17 +133,6 @@ def representative(summary: Summary, metric: str) -> Summary:
 
     That is the mean over splits, or the median for p-values: a mean of p-values is no p-value, and
     claim K10 is about the median over the seeds. The median has no standard error.
-
-    Parameters
-    ----------
-    summary
-        Of the cell's values.
-    metric
-        A key of `RULES`, or any other metric.
-
-    Returns
-    -------
-    Summary
     """
     if metric not in RULES or RULES[metric].kind != "side":
         return summary
@@ -167,18 +144,6 @@ def half_width(summary: Summary, trials: int) -> float:
 
     A mean over `n_pub` trials lies within it of ours, if both are of the same law (Patil, Peng and
     Leek 2016).
-
-    Parameters
-    ----------
-    summary
-        Ours; n is the number of its trials that did not fail.
-    trials
-        Those of the published mean, n_pub.
-
-    Returns
-    -------
-    float
-        In the unit of the summary; NaN where either mean is over too few trials.
     """
     from scipy import stats
 
@@ -192,22 +157,9 @@ def half_width(summary: Summary, trials: int) -> float:
 def judge(
     metric: str, method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
 ) -> str:
-    """Return the verdict on one published number.
+    """Return the verdict on the published number of a method; only times need the other methods.
 
-    Parameters
-    ----------
-    metric
-        A key of `RULES`.
-    method
-        The method that is judged; a key of `ours` and of `published`.
-    ours, published
-        The cell of every method on the same data set; only times need the other methods.
-
-    Returns
-    -------
-    str
-        `compatible`, `uninformative`, `better`, `worse`, `different`, `published-na`, or `not-run`
-        for a time whose counterpart is missing.
+    `published-na` where the paper prints none, `not-run` for a time whose counterpart is missing.
     """
     cell, target, rule = ours[method], published[method], RULES[metric]
     if math.isnan(target.value):

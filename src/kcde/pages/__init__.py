@@ -1,1 +1,1 @@
-"""Parts of pictures: style, labels, box plots, scatter plots, and the page of a figure."""
+"""Parts of pictures and pages: style, dot plots, samples, tables, words, and the scorecard."""

@@ -1,12 +1,13 @@
 """From scores to the tidy CSV of a table: means, spread, best method, published value, verdict."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import chains, verdicts
-from kcde.evidence.cells import AS_PUBLISHED
+from kcde.evidence import verdicts
+from kcde.evidence.cells import AS_PUBLISHED, obstacle_in
 from kcde.metrics.names import P_VALUE
 from kcde.metrics.paired import paired_t_test
 from kcde.papers import published
@@ -28,52 +29,46 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """
     check(artefact, scores)
     scores = shown_as(artefact, scores)
-    order = _order(artefact, scores)
     rows = []
-    for (dataset, method, variant, metric), cell in scores.groupby(_KEYS, sort=False):
-        unit = cell["unit"].dropna().iloc[0] if cell["unit"].notna().any() else ""
+    for key, cell in scores.groupby(_KEYS, sort=False):
+        unit = next(iter(cell["unit"].dropna()), "")
         summary = verdicts.summarise(_values(cell).to_numpy(), unit)
-        summary = verdicts.representative(summary, metric)
-        rows.append(
-            {
-                "dataset": dataset,
-                "method": method,
-                "variant": variant,
-                "metric": metric,
-                "unit": unit,
-                **{name: _six_digits(getattr(summary, name)) for name in (*_NUMBERS, *_QUARTILES)},
-                "n": summary.n,
-                "failed": summary.failed,
-            }
-        )
+        summary = verdicts.representative(summary, key[-1])
+        numbers = {name: _six_digits(getattr(summary, name)) for name in (*_NUMBERS, *_QUARTILES)}
+        counts = {"unit": unit, "n": summary.n, "failed": summary.failed}
+        rows.append(dict(zip(_KEYS, key, strict=True)) | counts | numbers)
     table = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype({"best": object, "verdict": object})
-    table = table.assign(
-        _metric=table["metric"].map(lambda name: (name != artefact.metric, name)),
-        _dataset=table["dataset"].map(order[0]),
-        _method=table["method"].map(order[1]),
-    ).sort_values(["_metric", "_dataset", "_method", "variant"], kind="stable")
-    table = table[TABLE_COLUMNS].reset_index(drop=True)
+    orders = {
+        "metric": [artefact.metric, *sorted(set(scores["metric"]))],
+        "dataset": [
+            *published.numbers(artefact.paper, artefact.name)["dataset"],
+            *sorted(set(scores["dataset"])),
+        ],
+        "method": [*artefact.methods, *sorted(set(scores["method"]))],
+    }
+    table = in_order(table, orders, "variant")
     rule = verdicts.RULES.get(artefact.metric)
     if rule is None or rule.kind == "difference":  # without a published number: a loss too
         _mark_best(table, scores[scores["metric"] == artefact.metric], artefact)
     return _beside_published(artefact, table)
 
 
+def in_order(table: pd.DataFrame, orders: Mapping[str, Iterable], *more: str) -> pd.DataFrame:
+    """Return a table sorted by columns whose values have an order, others last; then by more."""
+    places = {
+        name: {value: k for k, value in enumerate(dict.fromkeys(order))}
+        for name, order in orders.items()
+    }
+    return table.sort_values(
+        [*orders, *more],
+        kind="stable",
+        ignore_index=True,
+        key=lambda column: column.map(places[column.name]) if column.name in places else column,
+    )
+
+
 def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
-    """Return a table with further rows at its end.
-
-    Parameters
-    ----------
-    table
-        As `build` returns it.
-    rows
-        With keys among `TABLE_COLUMNS`, `n` and `failed` included; other columns are empty.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the same columns and types.
-    """
+    """Return a table with further rows at its end."""
     if not rows:
         return table
     added = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype(table.dtypes.to_dict())
@@ -81,20 +76,7 @@ def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
 
 
 def check(artefact: Artefact, scores: pd.DataFrame) -> None:
-    """Refuse scores from which a table cannot be made.
-
-    Parameters
-    ----------
-    artefact
-        Gives the primary metric.
-    scores
-        As `kcde.scores.read` returns them.
-
-    Raises
-    ------
-    ValueError
-        If a split occurs twice in a cell, or no score has the primary metric.
-    """
+    """Refuse scores in which a split occurs twice in a cell, or without the primary metric."""
     if not (scores["metric"] == artefact.metric).any():
         found = ", ".join(sorted(set(scores["metric"])))
         raise ValueError(
@@ -111,20 +93,7 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
 
 
 def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
-    """Return scores with the metrics that a table shows as methods, `Artefact.shown_as`.
-
-    Parameters
-    ----------
-    artefact
-        Gives the metrics and the primary one.
-    scores
-        As `kcde.scores.read` returns them.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the same columns. A split whose fit failed has failed in each metric.
-    """
+    """Return scores with the metrics that a table shows as methods, `Artefact.shown_as`."""
     for name, (method, metric) in artefact.shown_as.items():
         own = scores[scores["method"] == method]
         values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
@@ -142,18 +111,7 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read a tracked table.
-
-    Parameters
-    ----------
-    path
-        `figures/<paper>/<artefact>.csv`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `TABLE_COLUMNS`; `best` is boolean (false where empty), and text columns have no NaN.
-    """
+    """Read a tracked table; `best` is false where it is empty, and text columns have no NaN."""
     frame = pd.read_csv(path, dtype=dict.fromkeys(["variant", "unit", "best", "verdict"], str))
     frame["best"] = frame["best"].fillna("").eq("True")
     return frame.fillna({"unit": "", "verdict": "", "variant": ""})
@@ -163,14 +121,6 @@ def summary_of(row: pd.Series) -> verdicts.Summary:
     """Return the summary that a row of a table contains."""
     numbers = (float(row[name]) for name in _NUMBERS)
     return verdicts.Summary(*numbers, n=int(row["n"]), failed=int(row["failed"]))
-
-
-def _order(artefact: Artefact, scores: pd.DataFrame) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the positions of data sets (as published, then others by name) and of methods."""
-    here = _published_rows(artefact)
-    datasets = [*dict.fromkeys(here["dataset"]), *sorted(set(scores["dataset"]))]
-    methods = [*artefact.methods, *sorted(set(scores["method"]))]
-    return tuple({name: k for k, name in enumerate(dict.fromkeys(x))} for x in (datasets, methods))
 
 
 def _values(cell: pd.DataFrame) -> pd.Series:
@@ -225,7 +175,7 @@ def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
     """Fill the published value, the difference and the verdict."""
     cell = ["dataset", "metric", "method"]
-    spreads = _published_rows(artefact).set_index(cell)["spread"].to_dict()
+    spreads = published.numbers(artefact.paper, artefact.name).set_index(cell)["spread"].to_dict()
     targets = published_cells(artefact)
     for index, row in table[table["variant"] == AS_PUBLISHED].iterrows():
         here = targets.get((row["dataset"], row["metric"]), {})
@@ -239,24 +189,12 @@ def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Series) -> str:
-    """Return the verdict on a row of a table.
+    """Return the verdict on a row of a table, given the published numbers by method beside it.
 
-    Parameters
-    ----------
-    table
-        The whole table: a time is judged together with those of the other methods.
-    here
-        Published number by method, for the row's data set and metric.
-    row
-        A row of variant `as-published` whose method is in `here`.
-
-    Returns
-    -------
-    str
-        As `kcde.evidence.verdicts.judge` returns it; `undecided` for a p-value that rests
-        on Markov chains that have not converged.
+    A time is judged together with those of the other methods; a p-value that rests on Markov chains
+    that have not converged is `undecided`.
     """
-    if row["metric"] == P_VALUE and chains.obstacle_in(table, row):
+    if row["metric"] == P_VALUE and obstacle_in(table, row):
         return verdicts.UNDECIDED
     same = (table["variant"] == AS_PUBLISHED) & (table["dataset"] == row["dataset"])
     cells = table[same & (table["metric"] == row["metric"])]
@@ -264,17 +202,10 @@ def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Se
     return verdicts.judge(row["metric"], row["method"], ours, here)
 
 
-def published_cells(
-    artefact: Artefact,
-) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
+def published_cells(artefact: Artefact) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
     """Return the published numbers of an artefact: (data set, metric) to method to number."""
     cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
-    for row in _published_rows(artefact).itertuples():
+    for row in published.numbers(artefact.paper, artefact.name).itertuples():
         number = verdicts.Published(row.value, artefact.published_trials)
         cells.setdefault((row.dataset, row.metric), {})[row.method] = number
     return cells
-
-
-def _published_rows(artefact: Artefact) -> pd.DataFrame:
-    values = published.values()
-    return values[(values["paper"] == artefact.paper) & (values["artefact"] == artefact.name)]

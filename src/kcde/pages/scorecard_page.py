@@ -6,8 +6,7 @@ from pathlib import Path
 
 from kcde import webpage
 from kcde.evidence.scorecard import CLASSES, INFORMATIVE, NUMBER_CLASSES
-from kcde.pages.markdown import number, pipe_table, significant
-from kcde.pages.methods import display
+from kcde.pages.words import display, number, pipe_table, significant
 from kcde.papers.artefact import ACROSS
 from kcde.papers.registry import ARTEFACTS
 
@@ -32,6 +31,9 @@ _SIGNS = {
 }
 """Shape and meaning of verdicts and classes; colours stand in `scorecard.css`."""
 
+_WORDS = {"signs": _SIGNS, "classes": CLASSES, "number_classes": NUMBER_CLASSES}
+_WORDS["informative"] = INFORMATIVE
+
 _METRICS = {
     "negative_log_likelihood": "negative log-likelihood, nats",
     "mmd": "MMD² × 1000",
@@ -45,14 +47,7 @@ _COLOURS = 128  # of a picture in the report
 
 def pages(context: dict) -> dict[str, str]:
     """Return the text of `scorecard.md`, `scorecard.html` and each paper's page, by name."""
-    told = {
-        **context,
-        "signs": _SIGNS,
-        "classes": CLASSES,
-        "number_classes": NUMBER_CLASSES,
-        "informative": INFORMATIVE,
-        "table": pipe_table,
-    }
+    told = _WORDS | context | {"table": pipe_table}
     made = {"scorecard.md": _text("scorecard.md.j2", told)}
     made["scorecard.html"] = html(context)
     for paper in context["papers"]:
@@ -76,28 +71,13 @@ def _text(template: str, told: dict) -> str:
 def html(context: dict, figures: Path | None = None, papers: list[str] | None = None) -> str:
     """Return the scorecard as one offline page; with a folder of outputs, with its pictures.
 
-    Parameters
-    ----------
-    context
-        As `kcde.evidence.scorecard.context` returns it.
-    figures
-        The folder of the outputs, for the report.
-    papers
-        Those whose pictures the report shows; all by default, `across` last.
+    With `papers` the report shows those alone; by default all, `across` last.
     """
     shown = [each for each in context["papers"] if papers is None or each["name"] in papers]
     kept = {each["name"] for each in shown}
     numbers = [each for each in context["numbers"] if each["paper"] in kept]
-    told = {
-        "papers": shown,
-        "signs": _SIGNS,
-        "classes": CLASSES,
-        "number_classes": NUMBER_CLASSES,
-        "informative": INFORMATIVE,
-        "groups": _dumbbells(numbers),
-        "artefacts": {},
-        "scale": context["scale"],
-    }
+    told = {"groups": _dumbbells(numbers), "artefacts": {}, "scale": context["scale"]}
+    told |= _WORDS | {"papers": shown}
     if figures is not None:
         wanted = papers or [*kept, ACROSS]
         told["artefacts"] = {
@@ -142,21 +122,12 @@ def _dumbbells(numbers: list[dict]) -> list[dict]:
     for (key, metric), rows in shown.items():
         ends = [row[name] for row in rows for name in ("published", "ours")]
         place, ticks = _axis(ends, logarithmic=metric != "negative_log_likelihood")
-        groups.append(
-            {
-                "key": key,
-                "words": _METRICS[metric],
-                "ticks": [(place(tick), f"{tick:g}") for tick in ticks],
-                "rows": [
-                    {
-                        **_spoken(row),
-                        "theirs_at": place(row["published"]),
-                        "ours_at": place(row["ours"]),
-                    }
-                    for row in rows
-                ],
-            }
-        )
+        places = [
+            {"theirs_at": place(row["published"]), "ours_at": place(row["ours"])} for row in rows
+        ]
+        spoken = [_spoken(row) | at for row, at in zip(rows, places, strict=True)]
+        ticks = [(place(tick), f"{tick:g}") for tick in ticks]
+        groups.append({"key": key, "words": _METRICS[metric], "ticks": ticks, "rows": spoken})
     return groups
 
 
@@ -179,19 +150,16 @@ def _between(share: float) -> float:
 def _artefact(key: str, figures: Path, context: dict, numbers: list[dict]) -> dict:
     """Return a picture with what its paper says of it."""
     artefact = ARTEFACTS[key]
-    uri, width, height = _picture(figures / f"{key}.png")
     return {
         "key": key,
         "text": artefact.text,
-        "uri": uri,
-        "width": width,
-        "height": height,
+        **_picture(figures / f"{key}.png"),
         "claims": [claim for claim in context["claims"] if claim["key"] == key],
         "numbers": [_spoken(row) for row in numbers if f"{row['paper']}/{row['artefact']}" == key],
     }
 
 
-def _picture(path: Path) -> tuple[str, int, int]:
+def _picture(path: Path) -> dict:
     """Return a PNG in few colours as a data URI, with its size on a screen in pixels."""
     from PIL import Image
 
@@ -199,30 +167,12 @@ def _picture(path: Path) -> tuple[str, int, int]:
         few, buffer = image.convert("RGB").quantize(_COLOURS), io.BytesIO()
         few.save(buffer, "PNG", optimize=True)
         width, height = (round(0.62 * side) for side in image.size)
-    return webpage.uri(buffer.getvalue(), "image/png"), width, height
+    uri = webpage.uri(buffer.getvalue(), "image/png")
+    return {"uri": uri, "width": width, "height": height}
 
 
 def report(into: Path, out: Path, scale: str, paper: str | None = None) -> Path:
-    """Write the report: the scorecard with every picture beside what its paper says.
-
-    Parameters
-    ----------
-    into
-        The folder of the outputs, with `scorecard.csv`.
-    out
-        The file to write.
-    scale
-        Of the outputs.
-    paper
-        Only this one, or `across`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no scorecard in the folder.
-    ValueError
-        If there is no such paper.
-    """
+    """Write the report: the scorecard with every picture beside what its paper says."""
     from kcde.evidence import readings, scorecard
     from kcde.files import atomic
     from kcde.names import nearest

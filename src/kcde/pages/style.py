@@ -5,15 +5,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kcde.files import atomic
 from kcde.methods import METHODS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
+from kcde.pages.words import display
 
 COLUMN = 3.4
 """Width of one text column, in inches."""
@@ -55,64 +50,29 @@ COLOURS: dict[str, str] = {
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
-RESERVE = (
-    "#5A69FF",
-    "#69D278",
-    "#875A3C",
-    "#694B78",
-    "#E1784B",
-    "#6996FF",
-    "#78D2A5",
-    "#0000FF",
-)
+RESERVE = ("#5A69FF", "#69D278", "#875A3C", "#694B78")
+RESERVE += ("#E1784B", "#6996FF", "#78D2A5", "#0000FF")
 """Colours of methods that have none above, distinct from those and from each other."""
 
 _LONG, _MIXED = (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1))  # of a method with many variations
 
-VARIATIONS: dict[str, str | tuple] = {
-    "-F": "-",
-    "-M": "--",
-    "-constrained": "--",
-    "-isotropic": ":",
-    "-M-anisotropic": "-.",
-    "-anisotropic": ":",
-    "-penalised": "-.",
-    "-unpenalised": "-.",
-    "-converged": _LONG,
-    "-stopped": ":",
-    "-500-rows": ":",
-    "-1000-rows": "-.",
-    "-narrow": "--",
-    "-quarter": "--",
-    "-corrected": _MIXED,
-    "-quadrature": ":",
-    "-unreduced": "-.",
-    "-smoothed": "--",
-    "-clipped": ":",
-    "-sub-grid": "-.",
-    "-projected": "-.",
-    "-chosen": _LONG,
-    "-LL": _MIXED,
-    "-defensive": ":",
-    "-shared": "--",
-    "-ML": "--",
-    "-Matern": _LONG,
-    "-package": "-",
-    "-second": "--",
-    "-traffic": _LONG,
-    "-joint": "--",
-    "-spread": ":",
-    "-signed": ":",
-    "-score": "--",
-    "-grown": "-",
-    "-unstopped": "--",
-    "-inverse": ":",
-    "-adapted": "--",
-    "-100-steps": "--",
-    "-grouped": "-.",
-    "-pair": "--",
-    "-tuned": _LONG,
+_ENDINGS: dict[str | tuple, str] = {
+    "-": "F package grown",
+    "--": "M constrained narrow quarter smoothed shared ML second joint score unstopped adapted "
+    "100-steps pair",
+    ":": "isotropic anisotropic stopped 500-rows quadrature clipped defensive spread signed "
+    "inverse",
+    "-.": "M-anisotropic penalised unpenalised 1000-rows unreduced sub-grid projected grouped",
+    _LONG: "converged chosen Matern traffic tuned",
+    _MIXED: "corrected LL",
 }
+# The longest first: `-M-anisotropic` before `-anisotropic`.
+VARIATIONS: dict[str, str | tuple] = dict(
+    sorted(
+        ((f"-{name}", dashes) for dashes, names in _ENDINGS.items() for name in names.split()),
+        key=lambda pair: -len(pair[0]),
+    )
+)
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
 # `LSCDE` is in cdo's experiments that of a package; these have Sugiyama's parameters.
@@ -122,6 +82,12 @@ _OF_ANOTHER = {
 
 _MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D", _LONG: "v", _MIXED: "*"}
 
+THIN = {"color": "#E8E8E8", "linewidth": 0.5, "zorder": 0}
+"""Of the lines along rows."""
+
+WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+"""Behind letters on lines."""
+
 EXACT = BLACK
 """What is known exactly, as the entropy of made-up data; no method beside it is black."""
 
@@ -130,20 +96,11 @@ FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
 
 
 def line(method: str) -> dict[str, str | tuple]:
-    """Return colour and line style of a method.
+    """Return colour and line style of a method, always the same.
 
-    Parameters
-    ----------
-    method
-        A key of `COLOURS`, or one with a variation behind it (`KCEF-M`); a class looks like the
-        method that it is under another name. Any other method has a colour of `RESERVE`, in the
-        order of `kcde.methods.METHODS`; one that a configuration alone defines by its name, so that
-        two of those may look alike.
-
-    Returns
-    -------
-    dict
-        `color` and `linestyle` for matplotlib, always the same for a method.
+    A variation (`KCEF-M`) has the colour of its method; a class looks like the method that it is
+    under another name. Any other method has a colour of `RESERVE`, in the order of `METHODS`; one
+    that a configuration alone defines by its name, so that two of those may look alike.
     """
     name, dashes = _without_variations(method)
     if name in COLOURS:
@@ -188,37 +145,15 @@ def figure(
 ) -> Iterator[tuple]:
     """Yield a new figure and its axes under the common style, and close it afterwards.
 
-    Parameters
-    ----------
-    width, height
-        In inches; `COLUMN` or `PAGE` wide.
-    columns, rows
-        Panels side by side, and above each other.
-    **options
-        For `matplotlib.figure.Figure.subplots`.
-
-    Yields
-    ------
-    tuple
-        Figure, and axes as `matplotlib.figure.Figure.subplots` gives them.
+    It is so many inches wide (`COLUMN` or `PAGE`) and high; options are those of `subplots`.
     """
     with page(width, height) as made:
         yield made, made.subplots(rows, columns, **options)
 
 
 @contextmanager
-def page(width: float, height: float) -> Iterator["Figure"]:
-    """Yield a new figure without axes under the common style, and close it afterwards.
-
-    Parameters
-    ----------
-    width, height
-        In inches; `COLUMN` or `PAGE` wide.
-
-    Yields
-    ------
-    matplotlib.figure.Figure
-    """
+def page(width: float, height: float) -> Iterator:
+    """Yield a new figure without axes under the common style, and close it afterwards."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -232,21 +167,26 @@ def page(width: float, height: float) -> Iterator["Figure"]:
             plt.close(made)
 
 
-def panel_title(axes: "Axes", letter: str, text: str) -> None:
+def panel_title(axes, letter: str, text: str) -> None:
     """Write a panel's letter, "" for a panel alone, and what it shows above its left edge."""
     axes.set_title(f"$\\bf{{{letter}}}$  {text}" if letter else text, loc="left")
 
 
-def above(made: "Figure", box) -> None:
-    """Write something in the upper left corner of a figure, and keep its panels below.
+def name_rows(axes, methods: Sequence[str]) -> None:
+    """Name methods, in their colours, at the left of their rows: the k-th lies at k."""
+    axes.set_yticks(range(len(methods)), map(display, methods))
+    for label, method in zip(axes.get_yticklabels(), methods, strict=True):
+        label.set_color(line(method)["color"])
 
-    Parameters
-    ----------
-    made
-        A figure made under `figure` or `page`.
-    box
-        A matplotlib `OffsetBox`.
-    """
+
+def beside(axes, text: str, place: tuple, points: float, colour: str, **more) -> None:
+    """Write small letters so many points at the right of a place, or where negative at its left."""
+    at = {"xytext": (points, 0), "textcoords": "offset points", "va": "center", "fontsize": 6}
+    axes.annotate(text, place, color=colour, ha="left" if points > 0 else "right", **(at | more))
+
+
+def above(made, box) -> None:
+    """Write something in the upper left corner of a figure, and keep its panels below."""
     from matplotlib.offsetbox import AnchoredOffsetbox
 
     place = AnchoredOffsetbox(
@@ -264,34 +204,18 @@ def above(made: "Figure", box) -> None:
     made.get_layout_engine().set(rect=(0.0, 0.0, 1.0, below))
 
 
-def words_above(made: "Figure", said: Sequence[str]) -> None:
+def words_above(made, said: Sequence[str]) -> None:
     """Write what marks mean in one grey line above the panels, see `above`."""
     from matplotlib.offsetbox import TextArea
 
     above(made, TextArea("     ".join(said), textprops={"color": GREY, "size": 7}))
 
 
-def legend_above(made: "Figure", handles: Sequence, columns: int = 0) -> None:
-    """Explain marks and lines that all panels share, above them and never wider than the figure.
-
-    Parameters
-    ----------
-    made
-        A figure made under `figure` or `page`.
-    handles
-        Matplotlib artists with labels, row by row.
-    columns
-        Entries in a row; 0 for all in one.
-    """
+def legend_above(made, handles: Sequence, columns: int = 0) -> None:
+    """Explain marks and lines that all panels share, above them and never wider than the figure."""
     columns = columns or len(handles)
-    rows = -(-len(handles) // columns)
     # Matplotlib fills columns first, those at the left with one more.
-    order = [
-        handles[r * columns + c]
-        for c in range(columns)
-        for r in range(rows)
-        if r * columns + c < len(handles)
-    ]
+    order = [handle for column in range(columns) for handle in handles[column::columns]]
     made.legend(
         handles=order,
         loc="outside upper left",
@@ -305,7 +229,7 @@ def legend_above(made: "Figure", handles: Sequence, columns: int = 0) -> None:
     )
 
 
-def key(label: str, **look) -> "Line2D":
+def key(label: str, **look):
     """Return an entry of a legend: a line, or with `linestyle="none"` a marker, of this look."""
     from matplotlib.lines import Line2D
 
@@ -333,21 +257,8 @@ def _layout():
     return RoundedLayout()
 
 
-def save(made: "Figure", stem: Path) -> list[Path]:
-    """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure.
-
-    Parameters
-    ----------
-    made
-        A figure made under `figure`.
-    stem
-        Path without suffix.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The two files.
-    """
+def save(made, stem: Path) -> list[Path]:
+    """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure."""
     png, pdf = stem.with_suffix(".png"), stem.with_suffix(".pdf")
     with atomic(png) as temporary:
         made.savefig(temporary, dpi=DPI, metadata={"Software": None})

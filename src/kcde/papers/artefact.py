@@ -6,11 +6,11 @@ scorecard and command line find it there. Such a file has, in this order: data, 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -29,41 +29,14 @@ see `Artefact.shows`."""
 
 
 TABLE_COLUMNS = [
-    "dataset",
-    "method",
-    "variant",
-    "metric",
-    "unit",
-    "mean",
-    "median",
-    "std",
-    "stderr",
-    "n",
-    "failed",
-    "best",
-    "p_value",
-    "published_mean",
-    "published_std",
-    "difference",
-    "verdict",
-    "p_value_corrected",
-    "q25",
-    "q75",
+    *("dataset", "method", "variant", "metric", "unit", "mean", "median", "std", "stderr", "n"),
+    *("failed", "best", "p_value", "published_mean", "published_std", "difference", "verdict"),
+    *("p_value_corrected", "q25", "q75"),
 ]
 
 FIGURE_COLUMNS = [
-    "panel",
-    "kind",
-    "method",
-    "variant",
-    "series",
-    "x",
-    "x_right",
-    "y",
-    "y_low",
-    "y_high",
-    "stat",
-    "n",
+    *("panel", "kind", "method", "variant", "series", "x", "x_right", "y", "y_low", "y_high"),
+    *("stat", "n"),
 ]
 
 
@@ -112,112 +85,20 @@ def _unwrapped(text: str) -> str:
     return re.sub(r"\n(?![\n|-])", " ", text.strip()).replace("\n ", "\n\n")
 
 
-class Build(Protocol):
-    """Makes the frame of the tracked CSV from scores."""
+Build = Callable[["Artefact", pd.DataFrame, list[Path]], pd.DataFrame]
+"""From the artefact, its scores after `Artefact.measure` and the CSVs that they came from, beside
+which arrays lie as `.npz`, to the frame of the tracked CSV: `TABLE_COLUMNS` or `FIGURE_COLUMNS`. It
+holds all that drawing needs; cells may be empty where scores are missing."""
 
-    def __call__(
-        self, artefact: "Artefact", scores: pd.DataFrame, files: list[Path]
-    ) -> pd.DataFrame:
-        """Return the frame of the tracked CSV.
+Draw = Callable[["Artefact", pd.DataFrame, Path], list[Path]]
+"""Writes of the tracked CSV `.png` and `.pdf`, and of a table its page `.md`, at a path without
+suffix whose folder exists; returns the files. The same frame gives the same bytes."""
 
-        Parameters
-        ----------
-        artefact
-            The declaration; gives, for instance, the order of the methods.
-        scores
-            Of all experiments in `Artefact.shows`, as `kcde.scores.read` returns them,
-            after `Artefact.measure`.
-        files
-            The score CSVs that they came from. Arrays lie beside each as `.npz`; most artefacts
-            need none.
+Measure = Callable[[pd.DataFrame, list[Path]], pd.DataFrame]
+"""Returns scores with those added that follow from the arrays beside their files."""
 
-        Returns
-        -------
-        pandas.DataFrame
-            With `TABLE_COLUMNS` for a table, `FIGURE_COLUMNS` for a figure. It holds all that
-            drawing needs; cells may be empty where scores are missing.
-
-        Raises
-        ------
-        ValueError
-            If the artefact cannot be made of these scores.
-        """
-
-
-class Draw(Protocol):
-    """Draws the tracked CSV."""
-
-    def __call__(self, artefact: "Artefact", frame: pd.DataFrame, stem: Path) -> list[Path]:
-        """Write the picture, and for a table its page.
-
-        Parameters
-        ----------
-        artefact
-            The declaration.
-        frame
-            As read from the tracked CSV.
-        stem
-            Path without suffix; its folder exists.
-
-        Returns
-        -------
-        list of pathlib.Path
-            The files written: `.png` and `.pdf`, and `.md` for a table. The same frame gives the
-            same bytes.
-        """
-
-
-class Measure(Protocol):
-    """Adds scores that follow from the stored arrays."""
-
-    def __call__(self, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        """Return the scores with those added that follow from the arrays beside the files.
-
-        Parameters
-        ----------
-        scores
-            As `kcde.scores.read` returns them.
-        files
-            The score CSVs that they came from.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Of the same columns.
-
-        Raises
-        ------
-        ValueError
-            If the arrays do not fit the scores.
-        """
-
-
-class Remarks(Protocol):
-    """States what a page needs from the tracked numbers."""
-
-    def __call__(self, frame: pd.DataFrame) -> list[str]:
-        """Return sentences for the details of the page.
-
-        Parameters
-        ----------
-        frame
-            As read from the tracked CSV.
-
-        Returns
-        -------
-        list of str
-            Whole sentences, possibly none.
-        """
-
-
-def no_remarks(frame: pd.DataFrame) -> list[str]:
-    """Return nothing: the default of `Artefact.remarks`."""
-    return []
-
-
-def unchanged(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the scores: the default of `Artefact.measure`."""
-    return scores
+Remarks = Callable[[pd.DataFrame], list[str]]
+"""Returns of the tracked CSV whole sentences for the details of the page."""
 
 
 @dataclass(frozen=True)
@@ -288,12 +169,12 @@ class Artefact:
     overlap: float = 0.0
     shown_as: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     further: Mapping[str, str] = field(default_factory=dict)
-    measure: Measure = unchanged
+    measure: Measure = lambda scores, files: scores
     trial: str = "split"
     axis: tuple[float, float] = (-3.0, 4.5)
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
-    remarks: Remarks = no_remarks
-    below: Remarks = no_remarks
+    remarks: Remarks = lambda frame: []
+    below: Remarks = lambda frame: []
     apart: tuple[str, ...] = ()
     tolerance: float = tolerances.EXACT
 

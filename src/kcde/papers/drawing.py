@@ -10,7 +10,7 @@ from kcde.evidence import readings
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
 from kcde.files import atomic, staged
-from kcde.pages import building, figure_page
+from kcde.pages import building, page
 from kcde.papers.artefact import Artefact
 
 AT_PAPER_SCALE = "at-paper-scale"
@@ -26,34 +26,10 @@ def make(
 ) -> list[Path]:
     """Make an artefact from scores: its CSV, picture and page, and what it decides.
 
-    Failed fits are results and are counted. All files change together, or none if drawing is
-    interrupted.
-
-    Parameters
-    ----------
-    artefact
-        What to make.
-    files
-        Score CSVs, or the table of all of them that `kcde.split_scores` writes, of which the rows
-        are taken that the artefact shows.
-    into
-        The folder of the outputs, as `results/laptop/figures`.
-    scale
-        That of the page; by default of the scores.
-    judged
-        The CSV for what it decides; nothing is decided by default.
-
-    Returns
-    -------
-    list of pathlib.Path
-        The files.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not what the artefact needs.
-    FileNotFoundError
-        If a score file does not exist.
+    `files` are score CSVs, or the table of all of them that `kcde.split_scores` writes, of which
+    the rows are taken that the artefact shows. The page says the `scale`, by default that of the
+    scores; what it decides is written where `judged` says. Failed fits are results and are counted.
+    All files change together, or none if drawing is interrupted.
     """
     files = [Path(name) for name in files]
     for path in files:
@@ -61,7 +37,7 @@ def make(
             raise FileNotFoundError(f"no scores at {path}: make them with `snakemake {path}`")
     scores = score_files.read(files)
     if packed := [path for path in files if path.suffix == ".gz"]:
-        scores = _shown(artefact, scores, packed[0])
+        scores = shown(artefact, scores, packed[0])
     try:
         scores = artefact.measure(scores, files)
         frame = artefact.build(artefact, scores, files)
@@ -87,7 +63,7 @@ def make(
     return written
 
 
-def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
+def shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return the scores that an artefact shows, of those of a whole run in a file."""
     own = pd.Series(False, index=scores.index)
     # Rows of `similarity` have the hypothesis in place of the method.
@@ -104,13 +80,7 @@ def _shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame
 
 
 def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
-    """Draw an artefact from its CSV alone, and return the files drawn.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the CSV is not there.
-    """
+    """Draw an artefact from its CSV alone, and return the files drawn."""
     path = (Path(into) / artefact.key).with_suffix(".csv")
     if not path.exists():
         raise FileNotFoundError(
@@ -120,20 +90,13 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
         (stage / artefact.paper).mkdir()
         drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
         if Path(into).name == AT_PAPER_SCALE:
-            for page in [each for each in drawn if each.suffix == ".md"]:
-                drawn.remove(page)
-                page.unlink()
+            (stage / f"{artefact.key}.md").unlink()
+            drawn = [each for each in drawn if each.exists()]
         return [Path(into) / name.relative_to(stage) for name in drawn]
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
-    """Draw every artefact whose CSV is in a folder of outputs, and yield each file.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is none.
-    """
+    """Draw every artefact whose CSV is in a folder of outputs, and yield each file."""
     there = [each for each in artefacts if (Path(into) / f"{each.key}.csv").exists()]
     if not there:
         raise FileNotFoundError(f"{into} has no CSV of an artefact that was asked for")
@@ -156,7 +119,7 @@ def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
         drawn = artefact.draw(artefact, building.read(path), stem)
     else:
         frame = pd.read_csv(path)
-        drawn = [*artefact.draw(artefact, frame, stem), *figure_page.write(artefact, frame, stem)]
+        drawn = [*artefact.draw(artefact, frame, stem), *page.write_figure(artefact, frame, stem)]
     for each in drawn:
         if each.suffix == ".md":
             title, rest = each.read_text(encoding="utf-8").split("\n", 1)

@@ -21,71 +21,39 @@ def _table(name: str, **options) -> pd.DataFrame:
 
 
 def values() -> pd.DataFrame:
-    """Return the published numbers, in the order of the papers.
+    """Return the published numbers, in the order of the papers, one row a number.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `paper,artefact,dataset,method,metric,value,spread,unit,note`, one row a number;
-        `value` is NaN where the paper prints N/A, `spread` where it prints none.
+    `value` is NaN where the paper prints N/A, `spread` where it prints none.
     """
-    frame = _table("values")
-    return frame.fillna({"unit": "", "note": ""})
+    return _table("values").fillna({"unit": "", "note": ""})
+
+
+def numbers(paper: str, artefact: str) -> pd.DataFrame:
+    """Return the published numbers of a table."""
+    return values().query("paper == @paper and artefact == @artefact")
 
 
 def datasets(paper: str, artefact: str) -> list[str]:
-    """Return the data sets of a published table, in its order.
-
-    Parameters
-    ----------
-    paper, artefact
-        As in `published_values.csv`, e.g. `kcef`, `table1`.
-    """
-    numbers = values()
-    here = numbers[(numbers["paper"] == paper) & (numbers["artefact"] == artefact)]
-    return list(dict.fromkeys(here["dataset"]))
+    """Return the data sets of a published table, in its order."""
+    return list(dict.fromkeys(numbers(paper, artefact)["dataset"]))
 
 
 def claims() -> pd.DataFrame:
-    """Return the published claims.
+    """Return the published claims: what the paper says, what we found, and how it is decided.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `paper,claim,artefact,statement,finding,test,first,why`: what the paper says,
-        what we found, how the claim is decided, and where that is not the test that was declared
-        first, that one and why it was changed.
+    Where that is not the test that was declared first, `first` is that one and `why` the reason.
     """
     return _table("claims", dtype=str, keep_default_na=False)
 
 
 def causes() -> pd.DataFrame:
-    """Return why numbers of ours deviate, as far as found.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `paper,artefact,dataset,method,verdict,cause,evidence`; `*` stands for anything.
-    """
+    """Return why numbers of ours deviate, as far as found; `*` stands for anything."""
     return _table("causes", dtype=str, keep_default_na=False)
 
 
 def read_off(paper: str, artefact: str) -> pd.DataFrame:
-    """Return what was read off a published picture.
-
-    Parameters
-    ----------
-    paper, artefact
-        As in `published_values.csv`, e.g. `cdo`, `fig4`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `paper,artefact,panel,method,metric,value,reading_error`, without rows where nothing
-        was read off; both numbers are in the unit of the metric.
-    """
-    frame = _table("read_off")
-    return frame[(frame["paper"] == paper) & (frame["artefact"] == artefact)]
+    """Return what was read off a published picture."""
+    return _table("read_off").query("paper == @paper and artefact == @artefact")
 
 
 @cache

@@ -27,23 +27,7 @@ ARTEFACTS: dict[str, Artefact] = {artefact.key: artefact for artefact in _found(
 
 
 def select(target: str) -> list[Artefact]:
-    """Return the artefacts that a name on the command line stands for.
-
-    Parameters
-    ----------
-    target
-        `all`, a paper (`kcef`) or an artefact (`kcef/table1`).
-
-    Returns
-    -------
-    list of Artefact
-        At least one.
-
-    Raises
-    ------
-    ValueError
-        If nothing has that name.
-    """
+    """Return the artefacts that a name on the command line stands for."""
     if target == "all":
         return list(ARTEFACTS.values())
     found = [

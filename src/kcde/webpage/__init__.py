@@ -15,21 +15,7 @@ _HERE = Path(__file__).parent
 
 
 def render(template: Path, content: Mapping[str, object]) -> str:
-    """Return a page.
-
-    Parameters
-    ----------
-    template
-        A Jinja template. It may include files that lie beside it, and `base.css`.
-    content
-        Its values. They are escaped, unless they are `markupsafe.Markup`; the filter `code` makes
-        code of what stands in backticks.
-
-    Raises
-    ------
-    jinja2.UndefinedError
-        If the template names a value that is not there.
-    """
+    """Return a page."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader([template.parent, _HERE])
@@ -43,13 +29,5 @@ def _code(text: str) -> Markup:
 
 
 def uri(content: bytes, media_type: str) -> str:
-    """Return a file as a data URI.
-
-    Parameters
-    ----------
-    content
-        Of the file.
-    media_type
-        E.g. `image/png`.
-    """
+    """Return a file as a data URI."""
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"

@@ -13,7 +13,7 @@ import pandas as pd
 
 from kcde.metrics.names import COVERAGES
 from kcde.pages import style
-from kcde.pages.methods import display
+from kcde.pages.words import display
 from kcde.papers.across import all_methods
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 

@@ -9,7 +9,7 @@ import pandas as pd
 from kcde.evidence.cells import AS_PUBLISHED, under, values
 from kcde.names import OURS
 from kcde.pages import style
-from kcde.pages.markdown import significant
+from kcde.pages.words import significant
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo.claims import (

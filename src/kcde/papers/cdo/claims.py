@@ -10,7 +10,7 @@ from kcde.evidence.cells import AS_PUBLISHED, under, variants
 from kcde.evidence.checks import Check, Missing, NotRun, completed
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics.paired import paired_t_test
-from kcde.pages.methods import display
+from kcde.pages.words import display
 
 METHOD, FLOWS = "CDO", ("CondRealNVP", "CondMAF")
 FIRST, AMENDED = "first", "amended"

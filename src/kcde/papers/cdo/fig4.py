@@ -1,4 +1,4 @@
-"""cdo figure 4: errors on the Gaussian donut, against the joint density and the conditional one."""
+"""cdo figure 4, errors on the Gaussian donut, and the cost of clipping weights (supplement B)."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +7,10 @@ import pandas as pd
 
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
 from kcde.metrics.names import NEGATIVE_NORMALISER
-from kcde.pages import box_plots, box_statistics, style
+from kcde.pages import style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.cdo import claims
+from kcde.papers.cdo import boxes, claims
 from kcde.papers.cdo.claims import CONDITIONAL, JOINT, PLACES, of_repetitions
 
 LSCDE = [
@@ -49,7 +49,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         here = under(scores, x=x)
         for method in filter(known.get, artefact.methods):
             same = {"panel": panel, "method": method, "variant": known[method], "series": error}
-            rows += box_statistics.rows(values(here, method, error, known[method]).to_numpy(), same)
+            rows += boxes.box_rows(values(here, method, error, known[method]).to_numpy(), same)
             for name in (NONPOSITIVE, NEGATIVE_NORMALISER):
                 share = values(here, method, name, known[method]).dropna()
                 if len(share):
@@ -77,25 +77,25 @@ def remarks(frame: pd.DataFrame) -> list[str]:
         rows = frame[(frame["stat"] == stat) & (frame["y"] > 0)]
         each = [f"{row.method} {row.y:.0%} ({row.panel})" for row in rows.itertuples()]
         said += [f"{words}: {', '.join(each)}."] if each else []
-    return [*said, *box_statistics.failures(frame, "repetition")]
+    return [*said, *boxes.failures(frame, "repetition")]
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a panel for each x, with reference lines and the values read off the paper."""
-    drawn = frame[frame["stat"] == box_statistics.MEAN]
+    drawn = frame[frame["stat"] == boxes.MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
     as_published = set(drawn.loc[drawn["variant"] == AS_PUBLISHED, "method"])
     # The axis holds lines, published values and the medians of methods as published.
-    typical = frame["stat"].eq(box_statistics.MEDIAN) & frame["method"].isin(as_published)
+    typical = frame["stat"].eq(boxes.MEDIAN) & frame["method"].isin(as_published)
     shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
-    ends = frame.loc[frame["stat"] == box_statistics.WHISKER_HIGH, "y"]
-    height = _HEAD + box_plots.ROW_HEIGHT * len(methods)
+    ends = frame.loc[frame["stat"] == boxes.WHISKER_HIGH, "y"]
+    height = _HEAD + boxes.ROW_HEIGHT * len(methods)
     with style.figure(style.PAGE, height, len(PLACES), sharex=True) as (made, axes):
-        axes[0].set_xlim(0.0, box_plots.axis_limit(ends, shown))
+        axes[0].set_xlim(0.0, boxes.axis_limit(ends, shown))
         for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
             here = frame[frame["panel"] == panel]
             _draw_lines(one, here[here["stat"] == LINE], methods, as_published)
-            box_plots.draw_boxes(one, here, methods, as_published)
+            boxes.draw_boxes(one, here, methods, as_published)
             rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
             for row in rings.itertuples():
                 look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
@@ -105,12 +105,12 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         axes[1].set_yticklabels([])  # the rows are those of the panel at the left
         made.supxlabel(_LABELS[artefact.metric], fontsize=8)
         ring = "published, read off within ±0.003" if (frame["stat"] == READ_OFF).any() else ""
-        style.legend_above(made, box_plots.keys(ring), columns=4)
+        style.legend_above(made, boxes.keys(ring), columns=4)
         return style.save(made, stem)
 
 
 def _draw_lines(axes, lines: pd.DataFrame, methods: list[str], as_published: set[str]) -> None:
-    box_plots.label_rows(axes, methods, as_published, lines=len(lines))
+    boxes.label_rows(axes, methods, as_published, lines=len(lines))
     end = axes.get_xlim()[1]
     last_fits = lines["y"].max() < 0.65 * end
     # The label on top may lie over the other line: that of the left line, or, where there is no
@@ -118,12 +118,12 @@ def _draw_lines(axes, lines: pd.DataFrame, methods: list[str], as_published: set
     ordered = lines.sort_values("y", ascending=not last_fits)
     for place, row in enumerate(ordered.itertuples()):
         left = last_fits or row.y < 0.35 * end
-        line = box_plots.ReferenceLine(row.series, style.EXACT, _DASHES[row.series], left)
-        box_plots.draw_reference_line(axes, row.y, line, place)
+        look = style.EXACT, _DASHES[row.series], place, left
+        boxes.draw_reference_line(axes, row.y, row.series, *look)
 
 
 _METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-ML"
-ARTEFACT = Artefact(
+FIG4 = Artefact(
     __name__,
     kind="figure",
     shows={"donut": {"methods": [*_METHODS.split(), *claims.FLOWS, *LSCDE]}},
@@ -135,4 +135,73 @@ ARTEFACT = Artefact(
     remarks=remarks,
 )
 
-CORRECTED = replace(ARTEFACT, name="fig4_corrected", metric=CONDITIONAL, claims={})
+CORRECTED = replace(FIG4, name="fig4_corrected", metric=CONDITIONAL, claims={})
+
+
+_CLIPPED = ("LSCDE", "LSCDE-exact")
+_HEAD_OF_CLIPPING = 1.25  # inches besides the rows
+
+
+def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return boxes of the errors over the folds of the terrain and the repetitions of the donut."""
+    rows = []
+    for panel, metric, here in claims.panels(scores):
+        known = variants(here)
+        for method in filter(known.get, artefact.methods):
+            same = {"panel": panel, "method": method, "variant": known[method], "series": metric}
+            rows += boxes.box_rows(values(here, method, metric, known[method]).to_numpy(), same)
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def remarks_of_clipping(frame: pd.DataFrame) -> list[str]:
+    """State what failed."""
+    return boxes.failures(frame, "fit")
+
+
+def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a panel for rough terrain and one for each x of the donut."""
+    means = frame[frame["stat"] == boxes.MEAN]
+    methods = [name for name in artefact.methods if name in set(means["method"])]
+    as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
+    panels = list(dict.fromkeys(means["panel"]))
+    height = _HEAD_OF_CLIPPING + boxes.ROW_HEIGHT * len(methods)
+    size = {"columns": max(len(panels), 1), "squeeze": False, "sharey": True}
+    with style.figure(style.PAGE, height, **size) as (made, axes):
+        boxes.label_rows(axes[0, 0], methods, as_published, lines=len(_CLIPPED))
+        for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
+            here = frame[frame["panel"] == panel]
+            ends, medians = (
+                here.loc[here["stat"] == s, "y"] for s in (boxes.WHISKER_HIGH, boxes.MEDIAN)
+            )
+            one.set_xlim(0.0, boxes.axis_limit(ends, medians))
+            boxes.draw_boxes(one, here, methods, as_published)
+            # Half the mean errors of clipped weights are the thresholds of C6.
+            clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == boxes.MEAN)]
+            for place, row in enumerate(clipped.sort_values("y", ascending=False).itertuples()):
+                colour = style.line(row.method)["color"]
+                text = f"half of {row.method}'s mean"
+                boxes.draw_reference_line(one, 0.5 * row.y, text, colour, ":", place)
+            boxes.separate_families(one, methods)
+            one.tick_params(axis="y", length=0)
+            style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
+            one.set_xlabel(
+                "Σ|e| / Σ|y − ȳ|" if panel == claims.TERRAIN else "error against $p(y|x)$"
+            )
+        style.legend_above(made, boxes.keys())
+        return style.save(made, stem)
+
+
+CLIPPING = Artefact(
+    __name__,
+    name="clipping",
+    kind="figure",
+    shows={
+        "terrain": {"methods": [*LSCDE, "CDO"]},
+        "donut": {"methods": [*LSCDE, "CDO", "CDO-clipped", "CDO-projected"]},
+    },
+    build=build_clipping,
+    draw=draw_clipping,
+    claims={"C6": claims.clipping_is_the_cause},
+    trial="fit",
+    remarks=remarks_of_clipping,
+)

@@ -9,10 +9,10 @@ import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.evidence.cells import AS_PUBLISHED, under, variants
-from kcde.pages import box_plots, box_statistics, style
-from kcde.pages.methods import display
+from kcde.pages import style
+from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.cdo import claims
+from kcde.papers.cdo import boxes, claims
 from kcde.papers.cdo.claims import METHOD, METRO, PEMS, of_repetitions
 
 HONEST, NOTEBOOK, THINNED = "", ", overlapping", ", thinned"
@@ -112,13 +112,13 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
             kept = np.isfinite(tested) & (tested > 0.0)
             errors = np.abs(arrays[name][splits][kept] / tested[kept] - 1.0)
             same = {"panel": f"{dataset} {quantity}{view}", "series": f"error of the {quantity}"}
-            rows += box_statistics.rows(errors, known | same)
+            rows += boxes.box_rows(errors, known | same)
     return rows
 
 
 def remarks(frame: pd.DataFrame) -> list[str]:
     """State failures."""
-    return box_statistics.failures(frame, "estimate")
+    return boxes.failures(frame, "estimate")
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -158,31 +158,30 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                         f"$10^{{{round(math.log10(linear))}}}$, then log)"
                     )
                 style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
-        style.legend_above(made, box_plots.keys())
+        style.legend_above(made, boxes.keys())
         return style.save(made, stem)
 
 
 def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
     """Return up to where the axis of an error is linear, and where it ends."""
     errors = frame[frame["series"] == f"error of the {quantity}"]
-    medians = errors.loc[errors["stat"] == box_statistics.MEDIAN, "y"]
+    medians = errors.loc[errors["stat"] == boxes.MEDIAN, "y"]
     if not (medians > 0.0).any():
         return 0.1, 1.0
     least = medians[medians > 0.0].min()
-    shown = errors.loc[errors["stat"] != box_statistics.FAILED, "y"]
+    shown = errors.loc[errors["stat"] != boxes.FAILED, "y"]
     return 10.0 ** math.floor(math.log10(least)), 1.1 * shown.max()
 
 
 def _draw_errors(axes, panel: pd.DataFrame) -> None:
-    means = panel[panel["stat"] == box_statistics.MEAN]
+    means = panel[panel["stat"] == boxes.MEAN]
     methods = list(dict.fromkeys(means["method"]))
     as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
     lines = panel[panel["stat"] == LINE]
-    box_plots.label_rows(axes, methods, as_published, lines=len(lines))
+    boxes.label_rows(axes, methods, as_published, lines=len(lines))
     for line in lines.itertuples():
-        dashed = box_plots.ReferenceLine(line.series, style.EXACT, (0, (4, 2)))
-        box_plots.draw_reference_line(axes, line.y, dashed)
-    box_plots.draw_boxes(axes, panel, methods, as_published)
+        boxes.draw_reference_line(axes, line.y, line.series, style.EXACT, (0, (4, 2)))
+    boxes.draw_boxes(axes, panel, methods, as_published)
 
 
 def _draw_days(axes, days: pd.DataFrame) -> None:
@@ -233,9 +232,6 @@ ARTEFACT = Artefact(
     shows={"traffic": {"methods": _METHODS.split()}},
     build=build,
     draw=draw,
-    claims={
-        "C4": claims.fast_through_distinct_inputs,
-        "C5": claims.tracks_the_test_data,
-    },
+    claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
     remarks=remarks,
 )

@@ -13,11 +13,10 @@ import pandas as pd
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
-from kcde.pages import box_plots, building, style, table_page
-from kcde.pages.markdown import significant
-from kcde.pages.methods import display
+from kcde.pages import building, page, style
+from kcde.pages.words import display, significant
 from kcde.papers.artefact import Artefact
-from kcde.papers.cdo import claims, fig4, fig5
+from kcde.papers.cdo import boxes, claims, fig4, fig5
 from kcde.papers.cdo.claims import CENTRED, FLOWS, FOLDS, OWN, POINTWISE, PREDICTED, RANDOM
 
 TOTAL, POINTWISE_STD = "smae_total", "smae_pointwise_std"
@@ -99,7 +98,7 @@ def remarks(table: pd.DataFrame) -> list[str]:
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page, and a picture with a panel for each definition that its numbers have."""
-    pages = table_page.write(artefact, table, stem)
+    pages = page.write_table(artefact, table, stem)
     cells = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
     # A method and its variations stand together.
     methods = list(dict.fromkeys(cells["method"]))
@@ -109,7 +108,7 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     for method in methods:
         groups.setdefault(_definition(artefact, method), []).append(method)
     counts = [len(group) for group in groups.values()] or [1]
-    height = _HEAD + _HEADING * (len(counts) - 1) + box_plots.ROW_HEIGHT * sum(counts)
+    height = _HEAD + _HEADING * (len(counts) - 1) + boxes.ROW_HEIGHT * sum(counts)
     size = {"rows": len(counts), "squeeze": False, "height_ratios": counts}
     with style.figure(style.COLUMN, height, **size) as (made, axes):
         letters = "abc" if len(groups) > 1 else [""]
@@ -145,7 +144,7 @@ def _draw_panel(axes, cells: pd.DataFrame, methods: list[str]) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.tick_params(axis="x", labelsize=6.5)
     as_published = set(cells.loc[cells["variant"] == AS_PUBLISHED, "method"])
-    box_plots.label_rows(axes, methods, as_published)
+    boxes.label_rows(axes, methods, as_published)
     for row in cells[cells["method"].isin(methods)].itertuples():
         place, colour = methods.index(row.method), style.line(row.method)["color"]
         if not np.isnan(row.published_mean):

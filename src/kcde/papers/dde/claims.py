@@ -1,24 +1,151 @@
-"""Claims D1 to D7, each as the checks that decide it."""
+"""Claims D1 to D7 as checks, and what is measured of DDE's samples in the plane."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from kcde.data import made_up
+from kcde.data.names import PLANAR
 from kcde.estimators import DDE
-from kcde.evidence.cells import splits
+from kcde.evidence.cells import by_split, compare, splits
 from kcde.evidence.checks import Check, Missing
-from kcde.evidence.paired import by_split, compare
 from kcde.evidence.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
 from kcde.experiments.estimation_cost import ITERATIONS
-from kcde.metrics.names import FIT_SECONDS, MMD, PEAK_MEMORY
+from kcde.metrics.names import FIT_SECONDS, MMD, NLL, PEAK_MEMORY
 from kcde.metrics.paired import paired_t_test
-from kcde.pages.methods import display
-from kcde.pages.rounding import round_to_half_decade
+from kcde.pages.words import display, round_to_half_decade
 from kcde.papers import published
-from kcde.papers.dde import plane
+from kcde.seeding import rng_of
+
+METHOD = "DDE"
+"""The method as published; its variations have panels of their own and do not enter the claims."""
+
+DATASETS = ("ring", "grid", "two-moons")
+
+SHARE, CHI_SQUARED = "mode_share", "modes_chi_squared"
+"""Metrics: the share of samples nearest to a mode, whose name follows after a colon, and the
+statistic of all of them."""
+
+COVERAGE, FRESH = "coverage", "coverage_of_a_fresh_draw"
+"""Metrics of the shares that are near, of the samples and of as many fresh draws of the data; what
+is near follows after a colon."""
+
+NEAR = ("samples near the support", "training points near a sample")
+_NEAR = 3.0  # standard deviations of the noise
+
+SPEARMAN, FALL = "mmd2_spearman", "mmd2_last_over_first"
+FALLING, CHECKS = "mmd2_spearman_to_plateau", "mmd2_checks_to_plateau"
+"""Metrics: rank correlation of MMD² and iteration, whole and up to the plateau, how far MMD² falls,
+and how many checks there are up to the plateau."""
+
+EXCESS = "excess_negative_log_likelihood"
+
+
+def with_excess(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the scores with the likelihood of each seed less that of the known density.
+
+    Test points to which a model gives no density (those beyond a bounded base density) are left
+    out of both.
+    """
+    key = ["dataset", "method", "variant", "split"]
+    names = [f"{NLL}{end}" for end in ("", "_exact", "_inside", "_exact_inside")]
+    sound = scores[scores["status"] == "ok"]
+    wide = sound.pivot(index=key, columns="metric", values="value").reindex(columns=names)
+    whole, exact, inside, exact_inside = (wide[name] for name in names)
+    excess = (inside - exact_inside).fillna(whole - exact).dropna().rename("value").reset_index()
+    added = excess.assign(metric=EXCESS, unit="nats", status="ok", setting="{}")
+    return pd.concat([scores, added], ignore_index=True) if len(added) else scores
+
+
+def with_samples(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the scores with what the arrays beside the files give, by seed."""
+    added = []
+    for path in files:
+        dataset = path.parent.name
+        here = scores[(scores["dataset"] == dataset) & (scores["method"] == path.stem)]
+        if not len(here) or dataset not in PLANAR or not path.stem.startswith(METHOD):
+            continue
+        first = here.iloc[0]
+        same = first[["experiment", "dataset", "setting", "method", "variant"]].to_dict()
+        with np.load(path.with_suffix(".npz")) as arrays:
+            samples, (iterations, histories) = arrays["samples_all"], history(arrays)
+        for split, (points, mmd2) in enumerate(zip(samples, histories, strict=True)):
+            found = convergence(iterations, mmd2)
+            if np.isfinite(points).all():
+                found |= _shares(dataset, points, first["n_train"])
+                found |= _coverage(dataset, split, points)
+            for metric, value in found.items():
+                status = "failed" if np.isnan(value) else "ok"
+                row = {"split": split, "metric": metric, "value": value, "status": status}
+                added.append({**same, **row})
+    return pd.concat([scores, pd.DataFrame(added)], ignore_index=True) if added else scores
+
+
+def history(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return iterations (checks,) and MMD² (seeds, checks); no checks where every seed failed."""
+    none = np.empty((len(arrays["samples_all"]), 0))
+    return arrays.get("history_iteration", none[0]), arrays.get("history_mmd2", none)
+
+
+def _shares(dataset: str, points: np.ndarray, n_train: int) -> dict[str, float]:
+    """Return the shares of the modes and their statistic, by metric.
+
+    A sampler cannot know the weights w of the modes better than its n training points do, so that
+    the counts of m samples have the covariance m(1 + m/n)(diag w - w wᵀ), not that of m draws:
+    Pearson's statistic is divided by 1 + m/n. It is chi-squared with one degree of freedom less
+    than there are modes where the sampler has the proportions of its training points.
+    """
+    modes, m = made_up.planar_modes(dataset), len(points)
+    counts = np.bincount(modes.nearest(points), minlength=len(modes.weights))
+    pearson = np.sum((counts - m * modes.weights) ** 2 / (m * modes.weights))
+    shares = {f"{SHARE}:{k}": c / m for k, c in zip(modes.labels, counts, strict=True)}
+    return {CHI_SQUARED: pearson / (1.0 + m / n_train)} | shares
+
+
+def _coverage(dataset: str, split: int, samples: np.ndarray) -> dict[str, float]:
+    """Return the shares that are near, of the samples and of a fresh draw, by metric.
+
+    Modes may all be reached in proportion far from the data, or at single points.
+    """
+    from scipy.spatial import KDTree
+
+    train, _ = made_up.planar_of_seed(dataset, split)
+    fresh = made_up.planar_draw(dataset, len(samples), rng_of("coverage", dataset, split))
+    found = {}
+    for metric, points in ((COVERAGE, samples), (FRESH, fresh)):
+        distance, _ = KDTree(points).query(train)
+        near = (
+            made_up.planar_deviations(dataset, points) <= _NEAR,
+            distance <= _NEAR * made_up.planar_noise(dataset),
+        )
+        for name, each in zip(NEAR, near, strict=True):
+            found[f"{metric}:{name}"] = float(each.mean())
+    return found
+
+
+def convergence(iterations: np.ndarray, mmd2: np.ndarray) -> dict[str, float]:
+    """Return the four metrics of the history of a seed, NaN where it is not finite.
+
+    The plateau begins at the first check whose MMD² is at most two standard errors above the last:
+    how much MMD² still moves from check to check in the last tenth of them, at least two.
+    """
+    from scipy import stats
+
+    names = (SPEARMAN, FALL, FALLING, CHECKS)
+    if not len(mmd2) or not np.isfinite(mmd2).all():
+        return dict.fromkeys(names, np.nan)
+    end = mmd2[-max(2, len(mmd2) // 10) :]
+    error = end.std(ddof=1) if len(end) > 1 else 0.0
+    checks = int(np.argmax(mmd2 <= mmd2[-1] + 2.0 * error)) + 1
+    every, falling = (  # 0 where MMD² does not change, as at a single check
+        stats.spearmanr(iterations[:k], mmd2[:k]).statistic if np.ptp(mmd2[:k]) else 0.0
+        for k in (len(mmd2), checks)
+    )
+    return dict(zip(names, map(float, (every, mmd2[-1] / mmd2[0], falling, checks)), strict=True))
+
 
 MMD_TRAIN, TIME, RATE = "mmd_train", "sampling_time", "effective_samples_per_second"
 """Metrics of table 1 beside MMD² to the test set."""
@@ -38,7 +165,7 @@ def smaller_discrepancy(scores: pd.DataFrame, least: int = _SEEDS) -> Iterator[C
     """
     tests = {}
     for metric, reference in ((MMD, "test set"), (MMD_TRAIN, "training set")):
-        for dataset in plane.DATASETS:
+        for dataset in DATASETS:
             pair = (splits(scores, dataset, name, metric=metric) for name in ("DDE", "KEF"))
             both = by_split(*pair)
             means = both[:, np.isfinite(both).all(axis=0)].mean(axis=1) if both.size else ()
@@ -63,7 +190,7 @@ def faster_sampling(scores: pd.DataFrame, near: float = 1.5) -> Iterator[Check]:
     By the medians over the seeds, on each set. Measured times do not repeat: ratios are given by
     their order of magnitude, and decide nothing within the factor `near` of the threshold.
     """
-    for dataset in plane.DATASETS:
+    for dataset in DATASETS:
         times, rates = (
             [splits(scores, dataset, name, metric=metric).median() for name in ("KEF", "DDE")]
             for metric in (TIME, RATE)
@@ -89,8 +216,8 @@ def best_on_six(scores: pd.DataFrame, test: str = "corrected") -> Iterator[Check
     t-tests corrected for shared rows, undecided where only signed ranks decide, and where a rival
     has a published number. As first stated (`signed-rank`): best on six, all rivals.
     """
-    first, numbers = test == "signed-rank", published.values()
-    numbers = numbers.query("paper == 'dde' and artefact == 'table2' and dataset != 'crabs'")
+    first = test == "signed-rank"
+    numbers = published.numbers("dde", "table2").query("dataset != 'crabs'")
     printed = numbers.pivot(index="dataset", columns="method", values="value").notna()
     datasets, best, worse = list(dict.fromkeys(numbers["dataset"])), {}, {}
     rivals = ("KCEF", "epsilon-KDE", "LSCDE")
@@ -161,10 +288,10 @@ def modes_covered(scores: pd.DataFrame, test: str = "limits") -> Iterator[Check]
     """
     from scipy import stats
 
-    for dataset in plane.DATASETS:
+    for dataset in DATASETS:
         modes = made_up.planar_modes(dataset)
         if test == "chi-squared":
-            values = _of(scores, dataset, plane.CHI_SQUARED).dropna()
+            values = _of(scores, dataset, CHI_SQUARED).dropna()
             if not len(values):
                 raise Missing(f"no samples of DDE on {dataset}")
             freedom = len(values) * (len(modes.weights) - 1)
@@ -173,10 +300,10 @@ def modes_covered(scores: pd.DataFrame, test: str = "limits") -> Iterator[Check]
             yield Check(what, p_value, at_least=SIGNIFICANCE)
             continue
         weights = zip(modes.labels, modes.weights, strict=True)
-        wanted = {f"{plane.SHARE}:{label}": float(weight) for label, weight in weights}
-        for near in plane.NEAR:
-            fresh = _of(scores, dataset, f"{plane.FRESH}:{near}")
-            wanted[f"{plane.COVERAGE}:{near}"] = fresh.mean()
+        wanted = {f"{SHARE}:{label}": float(weight) for label, weight in weights}
+        for near in NEAR:
+            fresh = _of(scores, dataset, f"{FRESH}:{near}")
+            wanted[f"{COVERAGE}:{near}"] = fresh.mean()
         tried = len(_of(scores, dataset, MMD))  # a failed seed has a row of this metric alone
         for metric, whole in wanted.items():
             share = _of(scores, dataset, metric).dropna()
@@ -200,13 +327,13 @@ def sampler_converges(scores: pd.DataFrame, to_plateau: bool = True) -> Iterator
     By medians over the seeds; one that diverged did not converge. As first stated, MMD² falls
     throughout.
     """
-    for dataset in plane.DATASETS:
-        if not len(_of(scores, dataset, plane.FALL)):
+    for dataset in DATASETS:
+        if not len(_of(scores, dataset, FALL)):
             raise Missing(f"no history of DDE on {dataset}")
-        trend = plane.FALLING if to_plateau else plane.SPEARMAN
+        trend = FALLING if to_plateau else SPEARMAN
         correlation, fall, checks = (
             float(_of(scores, dataset, metric).fillna(np.inf).median())
-            for metric in (trend, plane.FALL, plane.CHECKS)
+            for metric in (trend, FALL, CHECKS)
         )
         yield Check(f"{dataset}: rank correlation", correlation, below=-0.8)
         yield Check(f"{dataset}: last MMD² over first", fall, below=0.1)
@@ -270,4 +397,4 @@ def _crossing(ratios: pd.Series) -> float:
 
 
 def _of(scores: pd.DataFrame, dataset: str, metric: str) -> pd.Series:
-    return splits(scores, dataset, plane.METHOD, metric=metric)
+    return splits(scores, dataset, METHOD, metric=metric)

@@ -1,4 +1,4 @@
-"""dde figures 1 to 3: samples and learned functions, and the sampler over the iterations."""
+"""dde figures 1 to 3, samples, learned functions and the sampler over the iterations; and cost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +9,10 @@ import pandas as pd
 from kcde.data import made_up
 from kcde.evidence import tolerances
 from kcde.evidence.cells import splits
-from kcde.pages import scatter, scatter_panel, style
+from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
+from kcde.pages import scatter, style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.dde import claims, plane
+from kcde.papers.dde import claims
 
 _SAMPLES, _SNAPSHOT = 1000, 500  # samples in a panel, of figure 1 and of an iteration
 _STRIDE = 2  # every second of the 100 × 100 points of f is enough for a panel of two inches
@@ -33,7 +34,7 @@ def _fits(scores: pd.DataFrame, files: list[Path]) -> Iterator[tuple]:
     for path in files:
         dataset, method = path.parent.name, path.stem
         here = scores[(scores["dataset"] == dataset) & (scores["method"] == method)]
-        panel = dataset if method == plane.METHOD else f"{dataset}, {method}"
+        panel = dataset if method == claims.METHOD else f"{dataset}, {method}"
         with np.load(path.with_suffix(".npz")) as stored:
             yield here, dataset, dict(stored), (panel, method, here["variant"].iloc[0])
 
@@ -45,7 +46,7 @@ def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     those with the stat `mode_share` say in `y` which share of the samples is nearest to the mode
     named in `series`, as mean and range over `n` seeds, and in `x` its weight.
     """
-    order = {name: k for k, name in enumerate(plane.DATASETS)}
+    order = {name: k for k, name in enumerate(claims.DATASETS)}
     files = sorted(files, key=lambda path: order.get(path.parent.name, len(order)))
     rows = []
     for here, dataset, arrays, same in _fits(scores, files):
@@ -61,10 +62,10 @@ def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
             ]
         modes = made_up.planar_modes(dataset)
         for label, weight in zip(modes.labels, modes.weights, strict=True):
-            share = splits(here, dataset, *same[1:], f"{plane.SHARE}:{label}").dropna()
+            share = splits(here, dataset, *same[1:], f"{claims.SHARE}:{label}").dropna()
             if len(share):
                 of = {"x": weight, "y": share.mean(), "y_low": share.min(), "y_high": share.max()}
-                of |= {"series": label, "stat": plane.SHARE, "n": len(share)}
+                of |= {"series": label, "stat": claims.SHARE, "n": len(share)}
                 rows.append(scatter.row(*same, **of))
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
@@ -91,7 +92,7 @@ def over_iterations(artefact: Artefact, scores: pd.DataFrame, files: list[Path])
             for k in shown if len(shown) > 1 else range(len(kept)):
                 drawn = arrays["snapshots"][k]
                 rows += scatter.points(*same, drawn, _SNAPSHOT, x_right=kept[k])
-        checks, mmd2 = plane.history(arrays)
+        checks, mmd2 = claims.history(arrays)
         rows += [
             scatter.row(*same) | {"kind": "curve", "series": f"seed {seed}", "x": x, "y": y}
             for seed, values in enumerate(mmd2)
@@ -125,7 +126,7 @@ def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             one.set_ylabel("$y_2$")
         bar = made.colorbar(shown, ax=axes[1], location="bottom", shrink=0.5, aspect=40)
         bar.set_label("$f(y)$ less its largest value (nats)", fontsize=7)
-        scatter_panel.legend(made, plane.METHOD, "training points")
+        scatter.legend(made, claims.METHOD, "training points")
         return style.save(made, stem)
 
 
@@ -133,8 +134,10 @@ def _draw_points(axes, points: pd.DataFrame, samples: pd.DataFrame) -> None:
     """Draw samples over the training points among some points."""
     of_data, samples = points["method"] == scatter.DATA, samples[samples["method"] != scatter.DATA]
     method = samples["method"].iloc[0]
-    outside = scatter_panel.draw(axes, points[of_data], samples, method, 0.1)
-    scatter_panel.count_outside(axes, outside, method)
+    outside = scatter.draw_panel(axes, points[of_data], samples, method, 0.1)
+    if outside:
+        colour = style.line(method)["color"]
+        axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
     axes.set_box_aspect(1)
 
 
@@ -170,12 +173,12 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
             style.panel_title(axes, next(letters), f"{panel}, {curves['series'].nunique()} seeds")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         shown = "above each panel: its iteration, marked ▲ below"
-        scatter_panel.legend(made, plane.METHOD, "training points", shown)
+        scatter.legend(made, claims.METHOD, "training points", shown)
         return style.save(made, stem)
 
 
 _SHARED = {"kind": "figure", "tolerance": tolerances.VERDICTS, "trial": "seed"}
-_SHARED["measure"] = plane.with_samples
+_SHARED["measure"] = claims.with_samples
 _ITERATIONS = {"build": over_iterations, "draw": draw_iterations, **_SHARED}
 _BOTH = {"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}}
 _DDE = {"planar": {"datasets": ["grid", "two-moons"], "methods": ["DDE"]}}
@@ -184,3 +187,95 @@ _D5 = {"D5": claims.sampler_converges}
 FIG1 = Artefact(__name__, name="fig1", shows=_BOTH, build=samples_and_f, draw=draw_f, **_SHARED)
 FIG2 = Artefact(__name__, name="fig2", shows=_BOTH, claims=_D5, **_ITERATIONS)
 FIG3 = Artefact(__name__, name="fig3", shows=_DDE, **_ITERATIONS)
+
+
+_COSTLY = {
+    "DDE": ("DDE", "-"),
+    "DDE-penalised": ("DDE, penalised", "--"),
+    "DDE-features": ("DDE, features", ":"),
+    "KEF": ("KEF, exact", "-"),
+    "KEF-nystrom": ("KEF, Nyström", "--"),
+}
+"""Method of the scores to its displayed name and its line."""
+
+_AXES = {"n": "number of points $n$ (at $d=2$)", "d": "number of dimensions $d$ (at $n=500$)"}
+_QUANTITIES = {
+    "memory": (PEAK_MEMORY, "peak memory (MiB)"),
+    "seconds": (FIT_SECONDS, "processor time of one fit (s)"),
+}
+"""Quantity of a panel to its metric in the scores and the label of its axis."""
+
+
+def build_cost(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the cost of every method at every size.
+
+    Panels `n memory`, `n seconds`, `d memory`, `d seconds`: x is the size, y MiB or seconds, stat
+    `cost`; or `needs`, the memory that a fit of the exact KEF that was not run needs, or
+    `no number` for another fit that failed.
+    """
+    rows = []
+    for panel in (f"{axis} {quantity}" for axis in _AXES for quantity in _QUANTITIES):
+        axis, _, quantity = panel.partition(" ")
+        for method, (name, _) in _COSTLY.items():
+            variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
+            known = {"panel": panel, "method": method, "variant": variant, "series": name, "n": 1}
+            cost = claims.along(scores, axis, method, _QUANTITIES[quantity][0])
+            at = known | {"kind": "curve", "stat": "cost"}
+            rows += [at | {"x": x, "y": y} for x, y in cost.items()]
+            if quantity == "memory":
+                needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
+                for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
+                    stat = "needs" if x in needed else "no number"
+                    at = known | {"kind": "scatter", "stat": stat}
+                    rows.append(at | {"x": x, "y": needed.get(x)})
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def draw_cost(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw memory above seconds, against n and against d."""
+    with style.figure(style.PAGE, 4.8, columns=2, rows=2, sharey="row") as (made, axes):
+        letters = iter("abcd")
+        for row, (quantity, (_, label)) in zip(axes, _QUANTITIES.items(), strict=True):
+            for one, (axis, words) in zip(row, _AXES.items(), strict=True):
+                _draw_panel(one, frame[frame["panel"] == f"{axis} {quantity}"])
+                one.set_xlabel(words)
+                title = f"{quantity.capitalize()} against ${axis}$"
+                style.panel_title(one, next(letters), title)
+            row[0].set_ylabel(label)
+        keys = [style.key(words, marker="o", **_look(m)) for m, (words, _) in _COSTLY.items()]
+        hollow = {"color": style.GREY, "linestyle": "none", "marker": "o", "fillstyle": "none"}
+        keys.append(style.key("not run: what the system of exact KEF needs", **hollow))
+        style.legend_above(made, keys, columns=3)
+        return style.save(made, stem)
+
+
+def _draw_panel(axes, panel: pd.DataFrame) -> None:
+    for (method, stat), rows in panel.sort_values("x").groupby(["method", "stat"]):
+        # An empty line without clipping has no extent on a logarithmic axis, and breaks the layout.
+        hollow = {"fillstyle": "none", "linestyle": "none", "markersize": 4}
+        if stat != "no number":
+            look = _look(method) | (hollow if stat == "needs" else {})
+            axes.plot(rows["x"], rows["y"], marker="o", clip_on=False, **look)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    sizes = sorted(set(panel["x"]))
+    axes.set_xlim(sizes[0] / 1.1, sizes[-1])
+    axes.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
+    axes.minorticks_off()
+
+
+def _look(method: str) -> dict:
+    colour = style.COLOURS[method.partition("-")[0]]
+    return {"color": colour, "linestyle": _COSTLY[method][1], "markersize": 2.5}
+
+
+COST = Artefact(
+    __name__,
+    name="cost",
+    kind="figure",
+    shows={"estimation_cost": {}},
+    build=build_cost,
+    draw=draw_cost,
+    claims={"D7": claims.cheaper_estimation},
+    trial="fit",
+)

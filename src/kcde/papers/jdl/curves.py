@@ -12,7 +12,7 @@ import pandas as pd
 
 from kcde.data.names import VARIATIONS
 from kcde.metrics.names import MATCHED
-from kcde.pages.markdown import magnitude
+from kcde.pages.words import magnitude
 from kcde.papers.artefact import FIGURE_COLUMNS
 
 MOMENTS, PORTFOLIO = "moments", "portfolio"

@@ -1,12 +1,17 @@
-"""Figures 1 to 9 of jdl, and three of ours.
+"""Figures 1 to 9 of jdl, and four of ours.
 
 `laws` has other laws of the random correlations, `bandwidths` grids with smaller bandwidths, both
-of which the paper leaves open; `structure` is on sections 4.3 and 5.
+of which the paper leaves open; `structure` is on sections 4.3 and 5, `dependence` on what
+positivity costs by the correlation of x and y.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from string import ascii_lowercase
 
+import numpy as np
 import pandas as pd
 
 from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
@@ -14,31 +19,226 @@ from kcde.evidence import tolerances
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
 from kcde.experiments.portfolio import TOLERANCE
 from kcde.metrics import names
+from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.pages import style
-from kcde.papers.artefact import READINGS, Artefact, Build
-from kcde.papers.jdl import claims_of_moments as moments
-from kcde.papers.jdl import claims_of_portfolios as portfolios
-from kcde.papers.jdl import curves
-from kcde.papers.jdl.curves import (
-    CONSTRAINED,
-    LIMITS,
-    MEAN,
-    MOMENTS,
-    MOST,
-    PORTFOLIO,
-    SCHEDULED,
-    baseline,
-    by_tolerance,
-    frame,
-    only_curves,
-    panels,
-    rows,
-    tidy,
-    timed,
-    timing_rows,
-    varied,
-)
-from kcde.papers.jdl.plots import PlotSpec, drawer
+from kcde.pages.words import display
+from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
+from kcde.papers.jdl import claims, curves
+
+_THIN = {"linestyle": (0, (2, 1)), "linewidth": 0.7}
+_DASHES = {
+    curves.SCHEDULED: "-",
+    curves.THROUGHOUT: ":",
+    curves.CONSTRAINED: "--",
+    curves.BASELINE: (0, (6, 2)),
+}
+_APART = 0.012
+"""Share of the width between the quantiles of two methods at the same n."""
+
+
+@dataclass(frozen=True)
+class PlotSpec:
+    """How a figure of curves against n is drawn.
+
+    Attributes
+    ----------
+    label, along
+        Of the vertical and of the horizontal axis.
+    stat
+        Of the rows that are lines.
+    linear_below
+        Where values may be 0: the vertical axis is linear from 0 to here and logarithmic above.
+    band
+        Whether the quantiles over repetitions are shown, where there are any.
+    dashes
+        Series to line style, besides those of `curves`.
+    baseline
+        What the line of `BASELINE` is called.
+    width
+        In inches.
+    row_labels
+        Row to the label of its vertical axis, where that is not `label`.
+    words
+        Parts of the names of panels to what stands for them in titles.
+    average
+        Whether a thin line has the mean, where `stat` is the largest value over repetitions.
+    over
+        A method by whose values in the panel all are divided; panels without factors are left out.
+    turned
+        Whether the dimensions are rows.
+    paper_to
+        The largest n of the paper, said in panels that end before it; 0: nothing is said.
+    """
+
+    label: str
+    along: str = "data points $n$"
+    stat: str = curves.MEAN
+    linear_below: float | None = None
+    band: bool = True
+    dashes: Mapping[str, str] = field(default_factory=dict)
+    baseline: str = "ignoring x"
+    width: float = style.PAGE
+    row_labels: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    average: bool = False
+    over: str = ""
+    turned: bool = False
+    paper_to: float = 0.0
+
+
+def drawer(spec: PlotSpec) -> Draw:
+    """Return the `draw` of an artefact.
+
+    A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the panels
+    of one word share one row.
+    """
+
+    def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+        kept = frame[frame["kind"].isin(["curve", curves.BASELINE])]
+        kept = _relative(kept, spec.over) if spec.over else kept
+        words = [name.partition(" ")[::2] for name in dict.fromkeys(kept["panel"])]
+        columns, rows = (list(dict.fromkeys(each)) for each in zip(*words, strict=True))
+        columns, rows = (rows, columns) if spec.turned else (columns, rows)
+        keys = _keys(kept, spec)
+        lines = -(-len(keys) // 4)
+        size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
+        height = 0.3 + 1.9 * len(rows) + 0.16 * lines
+        with style.figure(spec.width, height, **size) as (made, axes):
+            _scale(axes[0, 0], kept, spec)
+            for place, one in enumerate(axes.flat):
+                row, column = rows[place // len(columns)], columns[place % len(columns)]
+                name = f"{row} {column}" if spec.turned else f"{column} {row}".strip()
+                _draw_panel(one, kept[kept["panel"] == name], spec)
+                style.panel_title(
+                    one, ascii_lowercase[place] if axes.size > 1 else "", _title(name, spec)
+                )
+                if column == columns[0]:
+                    one.set_ylabel(spec.row_labels.get(row, spec.label))
+                if row == rows[-1]:
+                    one.set_xlabel(spec.along)
+            style.legend_above(made, keys, columns=min(4, len(keys)))
+            return style.save(made, stem)
+
+    return draw
+
+
+def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
+    """Return curves divided by those of one method, without quantiles."""
+    kept = kept[~kept["panel"].str.endswith(curves.EXCLUDED)]
+    own = kept[kept["method"] == method].set_index(["panel", "x"])["y"].rename("over")
+    joined = kept.join(own, on=["panel", "x"])
+    return joined.assign(y=joined["y"] / joined["over"], y_low=np.nan, y_high=np.nan)
+
+
+def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
+    """Return the legend: colours are methods, dashes are series."""
+    shown = kept[kept["stat"] == spec.stat]
+    methods = [name for name in dict.fromkeys(shown["method"]) if name != curves.BASELINE]
+    if set(methods) == set(shown["panel"]):  # they stand in the titles
+        methods = []
+    found = [
+        style.key(display(each), **_line(each, curves.SCHEDULED, shown, spec)) for each in methods
+    ]
+    drawn = set(shown["series"])
+    names = {curves.BASELINE: spec.baseline, curves.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
+    if curves.CONSTRAINED in drawn:
+        names |= {curves.SCHEDULED: curves.UNCONSTRAINED, curves.CONSTRAINED: curves.CONSTRAINED}
+    elif curves.THROUGHOUT in drawn:
+        names[curves.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
+    by_dashes: dict[str, list[str]] = {}
+    for series in dict.fromkeys(shown["series"]):
+        if series in names or series not in _DASHES:
+            dashes = _line(curves.BASELINE, series, shown, spec)["linestyle"]
+            by_dashes.setdefault(dashes, []).append(names.get(series, series.replace("=", " = ")))
+    for dashes, each in by_dashes.items():
+        found.append(style.key(" or ".join(each), color=style.GREY, linestyle=dashes))
+    if spec.average:
+        found.append(style.key("mean of the repetitions", color=style.GREY, **_THIN))
+    if spec.band and shown.loc[shown["series"] == curves.SCHEDULED, "y_low"].notna().any():
+        look = {"linestyle": "none", "marker": "|", "markersize": 9}
+        found.append(style.key("5% to 95% of the repetitions", color=style.GREY, **look))
+    return found
+
+
+def _title(panel: str, spec: PlotSpec) -> str:
+    for part, words in spec.words.items():
+        panel = panel.replace(part, words)
+    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
+
+
+def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
+    """Set the vertical axis, which all panels share, around every line and quantile."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    shown = kept[kept["stat"] == spec.stat]
+    values = shown[["y", "y_low", "y_high"] if spec.band else ["y"]].to_numpy().ravel()
+    positive = values[values > 0]
+    most = 1.4 * positive.max() if len(positive) else 1.0
+    if spec.linear_below is not None:
+        axes.set_yscale("symlog", linthresh=spec.linear_below, linscale=0.4)
+        # Lines at 0 must not lie on the axis.
+        axes.set_ylim(-0.2 * spec.linear_below, max(most, 10.0 * spec.linear_below))
+        return
+    least = positive.min() / 1.4 if len(positive) else 0.1
+    axes.set_yscale("log")
+    axes.set_ylim(least, most)
+    if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
+    shown = panel[panel["stat"] == spec.stat]
+    if not len(shown):
+        return
+    if spec.over:
+        axes.axhline(1.0, color=style.GREY, linewidth=0.6)
+    sizes, methods = sorted(set(shown["x"])), list(dict.fromkeys(shown["method"]))
+    width = max(sizes[-1] / sizes[0], 2.0)
+    for (method, series), rows in shown.groupby(["method", "series"], sort=False):
+        rows, look = rows.sort_values("x"), _line(method, series, shown, spec)
+        axes.plot(rows["x"], rows["y"], marker="o", markersize=1.5, clip_on=False, **look)
+        if series != curves.SCHEDULED:
+            continue
+        if spec.average:
+            mean = panel[(panel["method"] == method) & (panel["stat"] == curves.MEAN)]
+            mean = mean[mean["series"] == series].sort_values("x")
+            axes.plot(mean["x"], mean["y"], color=look["color"], **_THIN)
+        if spec.band:
+            places = rows["x"] * width ** (_APART * (methods.index(method) - 1))
+            axes.vlines(places, rows["y_low"], rows["y_high"], color=look["color"], linewidth=0.6)
+    axes.set_xscale("log")
+    axes.set_xlim(sizes[0] / width**0.03, sizes[-1] * width**0.03)
+    powers = all(math.log10(size).is_integer() for size in sizes)
+    thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
+    axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
+    axes.set_xticks([], minor=True)
+    if sizes[-1] < spec.paper_to:
+        words = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 6}
+        said = f"the paper: to {_number(spec.paper_to)}"
+        axes.annotate(said, (0.99, 0.99), color=style.GREY, **words)
+    if (shown["y"] == 0.0).all():
+        words = {"xycoords": "axes fraction", "ha": "center", "color": style.GREY}
+        axes.annotate("0 for every line", (0.5, 0.5), **words)
+
+
+def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict:
+    """Return the look of a line: colours are methods, dashes are variations or series."""
+    own = (
+        style.line(method) if method != curves.BASELINE else {"color": style.GREY, "linestyle": "-"}
+    )
+    if series == curves.SCHEDULED:
+        return own
+    if series.startswith(curves.BY_TOLERANCE):
+        order = sorted({each for each in shown["series"] if each.startswith(curves.BY_TOLERANCE)})
+        return own | {"linestyle": ("-.", ":", "--", "-")[-1 - order.index(series)]}
+    return own | {"linestyle": {**_DASHES, **spec.dashes}[series], "linewidth": 0.9}
+
+
+def _number(value: float) -> str:
+    return f"$10^{{{round(math.log10(value))}}}$"
+
 
 TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
@@ -46,35 +246,35 @@ TRACE = "trace"
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
 _PAPER_TO = 1e7
 _ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
-_METHODS = ("JDL", "JPDL", "CME")
+_METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
 def _against_n(
     metric: str,
-    stats: Sequence[str] = (MEAN,),
-    arrange: Callable[[pd.DataFrame], pd.DataFrame] = panels,
+    stats: Sequence[str] = (curves.MEAN,),
+    arrange: Callable[[pd.DataFrame], pd.DataFrame] = curves.panels,
     scale: float = 1.0,
     ignoring: bool = False,
 ) -> Build:
     """Return the `build` of curves of a metric, beside them those of what ignores x."""
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = tidy(scores, MOMENTS)
+        tidied = curves.tidy(scores, curves.MOMENTS)
         placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
-        beside = baseline(placed, names.INDEPENDENCE_LOSS) if ignoring else []
-        return frame([*rows(placed, metric, stats, scale), *beside])
+        beside = curves.baseline(placed, names.INDEPENDENCE_LOSS) if ignoring else []
+        return curves.frame([*curves.rows(placed, metric, stats, scale), *beside])
 
     return build
 
 
 def _seconds_of_pairs(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the seconds at matched bandwidths, with the factors and without."""
-    tidied = tidy(timed(scores), MOMENTS)
-    solved = panels(tidied[tidied["method"].isin(artefact.methods)])
+    tidied = curves.tidy(curves.timed(scores), curves.MOMENTS)
+    solved = curves.panels(tidied[tidied["method"].isin(artefact.methods)])
     # Without constraints there is no semidefinite program.
     shown = solved["method"].ne("JPDL-unreduced") | solved["constrained"]
-    return frame(timing_rows(solved[solved["series"].eq(SCHEDULED) & shown]))
+    return curves.frame(curves.timing_rows(solved[solved["series"].eq(curves.SCHEDULED) & shown]))
 
 
 def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -82,10 +282,10 @@ def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     found = {DRAWN_LAW: scores}
     here = scores.loc[scores["dataset"].str.endswith(f"-{LAWS}"), "setting"]
     for law in sorted(set(here.str.extract(r'"law":\s*"([^"]+)"')[0]), key=parsed_law):
-        found[law] = varied(scores, LAWS, "law", law)
+        found[law] = curves.varied(scores, LAWS, "law", law)
     named = {law: parsed_law(law) for law in found}
     return {
-        f"s = {size:g}" if kind == NORMAL else "uniform": tidy(found[law], MOMENTS)
+        f"s = {size:g}" if kind == NORMAL else "uniform": curves.tidy(found[law], curves.MOMENTS)
         for law, (kind, size) in named.items()
     }
 
@@ -98,9 +298,9 @@ def _of_laws(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.
         shown = shown[shown["n"].le(100_000) & shown["scheduled"] & shown["method"].isin(_METHODS)]
         panel = "d=" + shown["d"].astype(str) + f" {law}"
         placed = shown.assign(panel=panel, series=_limits(shown)).sort_values("d", kind="stable")
-        found += rows(placed, names.SECOND_MOMENT_LOSS)
-        found += baseline(placed, names.INDEPENDENCE_LOSS)
-    return frame(found)
+        found += curves.rows(placed, names.SECOND_MOMENT_LOSS)
+        found += curves.baseline(placed, names.INDEPENDENCE_LOSS)
+    return curves.frame(found)
 
 
 def _of_bandwidths(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -108,34 +308,34 @@ def _of_bandwidths(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
     parts = []
     for factor in sorted(BANDWIDTH_FACTORS, reverse=True):
         drawn = factor == max(BANDWIDTH_FACTORS)
-        under = scores if drawn else varied(scores, FACTORS, "largest_factor", factor)
-        tidied = tidy(under, MOMENTS)
+        under = scores if drawn else curves.varied(scores, FACTORS, "largest_factor", factor)
+        tidied = curves.tidy(under, curves.MOMENTS)
         shown = tidied[tidied["scheduled"] & tidied["method"].isin(["JDL", "CME"])]
         panel = "d=" + shown["d"].astype(str) + " n = " + shown["n"].astype(str)
         placed = shown.assign(panel=panel, series=_limits(shown), order=shown["n"], n=factor)
         parts.append(placed)
     placed = pd.concat(parts).sort_values(["order", "d", "n"], kind="stable")
-    return frame(rows(placed, names.SECOND_MOMENT_LOSS))
+    return curves.frame(curves.rows(placed, names.SECOND_MOMENT_LOSS))
 
 
 def _limits(tidied: pd.DataFrame) -> pd.Series:
-    return tidied["constrained"].map({False: SCHEDULED, True: CONSTRAINED})
+    return tidied["constrained"].map({False: curves.SCHEDULED, True: curves.CONSTRAINED})
 
 
 def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> Build:
     """Return the `build` of curves of a metric, or of seconds; KLR stands in both rows."""
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = tidy(scores if metric else timed(scores), PORTFOLIO)
+        tidied = curves.tidy(scores if metric else curves.timed(scores), curves.PORTFOLIO)
         # It needs no constraints.
         twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
-        placed = panels(pd.concat([tidied, twice], ignore_index=True))
-        found = rows(placed, metric, scale=scale) if metric else timing_rows(placed)
-        beside = baseline(placed, ignoring) if ignoring else []
+        placed = curves.panels(pd.concat([tidied, twice], ignore_index=True))
+        found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
+        beside = curves.baseline(placed, ignoring) if ignoring else []
         # More than the tolerance where a factor is capped.
-        left = only_curves(rows(placed, "trace_error_x", scale=100.0))
+        left = curves.only_curves(curves.rows(placed, "trace_error_x", scale=100.0))
         traces = [row | {"kind": "cost", "stat": TRACE} for row in left]
-        return frame([*found, *beside, *traces])
+        return curves.frame([*found, *beside, *traces])
 
     return build
 
@@ -146,22 +346,26 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     A panel for each section, and in it for pairs without and with constraints and for fits of CME;
     a series for each d. Tolerances are those of the schedule.
     """
-    tidied = tidy(scores, MOMENTS, PORTFOLIO)
+    tidied = curves.tidy(scores, curves.MOMENTS, curves.PORTFOLIO)
     tidied = tidied[tidied["scheduled"]]
-    section, pairs = tidied["experiment"].map(portfolios.SECTIONS), tidied["method"].ne("CME")
-    words = (f"{_PAIRS}, " + tidied["constrained"].map(LIMITS)).where(pairs, _FEASIBLE)
+    section, pairs = tidied["experiment"].map(claims.SECTIONS), tidied["method"].ne("CME")
+    words = (f"{_PAIRS}, " + tidied["constrained"].map(curves.LIMITS)).where(pairs, _FEASIBLE)
     tidied = tidied.assign(panel=section + " " + words, series="d=" + tidied["d"].astype(str))
     tidied = tidied.assign(section=section).sort_values(["section", "d"], kind="stable")
     joint, cme = (tidied[tidied["panel"].str.endswith(_FEASIBLE) == each] for each in (False, True))
     cme = cme[~cme["constrained"]]
     # Where the claim holds the share is 0, as above.
-    feasible = cme["value"].where(cme["metric"] != portfolios.INFEASIBLE, 1.0 - cme["value"])
+    feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
     found = [
-        *rows(joint.sort_values("constrained", kind="stable"), portfolios.VIOLATIONS, scale=100.0),
-        *rows(cme.assign(value=feasible), portfolios.INFEASIBLE, scale=100.0),
+        *curves.rows(
+            joint.sort_values("constrained", kind="stable"), claims.VIOLATIONS, scale=100.0
+        ),
+        *curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0),
     ]
     # Figures 6 and 9 have what a fit costs.
-    return frame([row for row in found if row["stat"] not in (curves.SECONDS, curves.MEMORY)])
+    return curves.frame(
+        [row for row in found if row["stat"] not in (curves.SECONDS, curves.MEMORY)]
+    )
 
 
 def _capped(drawn: pd.DataFrame) -> list[str]:
@@ -174,7 +378,7 @@ def _capped(drawn: pd.DataFrame) -> list[str]:
 
 
 def _named(variation: str, sizes: Sequence[int]) -> list[str]:
-    return [f"gaussian-{d}-{n}{variation}" for d in moments.DIMENSIONS for n in sizes]
+    return [f"gaussian-{d}-{n}{variation}" for d in claims.DIMENSIONS for n in sizes]
 
 
 def _figure(
@@ -187,7 +391,7 @@ def _figure(
 ) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
     declared = {
-        "shows": {MOMENTS: {"methods": list(methods)} | (shown or {})},
+        "shows": {curves.MOMENTS: {"methods": list(methods)} | (shown or {})},
         "trial": "matrix",
         "remarks": curves.remarks,
     }
@@ -196,10 +400,10 @@ def _figure(
     )
 
 
-_AT_ONE = [f"gaussian-1-{n}" for n in moments.PUBLISHED_SIZES]
+_AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
 _SMALL = _named("", (1000, 10_000))
 _DAYS = {
-    "shows": {PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
+    "shows": {curves.PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
     "trial": "subsample",
     "remarks": _capped,
 }
@@ -212,61 +416,63 @@ ARTEFACTS = [
         _against_n(names.SECOND_MOMENT_LOSS, ignoring=True),
         PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
         claims={
-            "J1": moments.ordered,
-            "J2": moments.rises_when_loosened,
-            "J4": moments.worse_in_higher_dimensions,
+            "J1": claims.ordered,
+            "J2": claims.rises_when_loosened,
+            "J4": claims.worse_in_higher_dimensions,
         },
     ),
     _figure(
         "fig2",
         ["JDL", "CME"],
-        _against_n(names.SECOND_MOMENT_LOSS, arrange=by_tolerance, ignoring=True),
+        _against_n(names.SECOND_MOMENT_LOSS, arrange=curves.by_tolerance, ignoring=True),
         PlotSpec(LOSS_LABEL),
         shown={"datasets": _AT_ONE},
-        claims={"J3": moments.robust_to_tolerance},
+        claims={"J3": claims.robust_to_tolerance},
     ),
     _figure(
         "fig3",
         _METHODS,
-        _against_n(names.NORMALISATION_ERROR, (MOST, MEAN)),
-        PlotSpec(_ERROR_LABEL, stat=MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO),
-        claims={"J5": moments.inverse_to_sample_size, "J7": moments.mitigated_by_constraints},
+        _against_n(names.NORMALISATION_ERROR, (curves.MOST, curves.MEAN)),
+        PlotSpec(
+            _ERROR_LABEL, stat=curves.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
+        ),
+        claims={"J5": claims.inverse_to_sample_size, "J7": claims.mitigated_by_constraints},
     ),
     _figure(
         "fig4",
         ["CME"],
-        _against_n(names.NORMALISATION_ERROR, (MOST, MEAN), by_tolerance),
-        PlotSpec(_ERROR_LABEL, stat=MOST, band=False, width=style.COLUMN),
+        _against_n(names.NORMALISATION_ERROR, (curves.MOST, curves.MEAN), curves.by_tolerance),
+        PlotSpec(_ERROR_LABEL, stat=curves.MOST, band=False, width=style.COLUMN),
         shown={"datasets": _AT_ONE},
-        claims={"J6": moments.falls_at_the_tightest, "J15": moments.lowest_in_the_middle},
+        claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
     ),
     _figure(
         "fig5",
         _METHODS,
         _against_n(names.PSD_VIOLATION_RATE, scale=100.0),
         PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01, paper_to=_PAPER_TO),
-        claims={"J8": moments.semidefinite},
+        claims={"J8": claims.semidefinite},
     ),
     _figure(
         "fig6",
-        ["JDL", "JPDL", "JPDL-unreduced", "CME"],
+        _ALL,
         _seconds_of_pairs,
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO),
-        claims={"J9": moments.similar_and_faster, "J16": moments.constraints_cost_little},
+        claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
         tolerance=tolerances.VERDICTS,  # its curves are of seconds
     ),
     _figure(
         "laws",
-        ["JDL", "JPDL", "JPDL-unreduced", "CME"],
+        _ALL,
         _of_laws,
         PlotSpec(LOSS_LABEL, band=False, turned=True),
         shows={
-            MOMENTS: {
-                "datasets": _named("", moments.PUBLISHED_SIZES)
-                + _named(f"-{LAWS}", moments.PUBLISHED_SIZES[:3]),
-                "methods": ["JDL", "JPDL", "JPDL-unreduced", "CME"],
+            curves.MOMENTS: {
+                "datasets": _named("", claims.PUBLISHED_SIZES)
+                + _named(f"-{LAWS}", claims.PUBLISHED_SIZES[:3]),
+                "methods": _ALL,
             },
-            PORTFOLIO: {"methods": ["JDL", "CME"]},
+            curves.PORTFOLIO: {"methods": ["JDL", "CME"]},
         },
         stage=READINGS,
     ),
@@ -286,7 +492,7 @@ ARTEFACTS = [
         (),
         _of_portfolios(names.LOGISTIC_LOSS, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
-        claims={"J10": portfolios.jdl_like_klr},
+        claims={"J10": claims.jdl_like_klr},
         **_DAYS,
     ),
     _figure(
@@ -294,7 +500,7 @@ ARTEFACTS = [
         (),
         _of_portfolios(names.NEGATIVE_PROBABILITY_RATE, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG),
-        claims={"J11": portfolios.fewer_negative},
+        claims={"J11": claims.fewer_negative},
         **_DAYS,
     ),
     _figure(
@@ -302,7 +508,7 @@ ARTEFACTS = [
         (),
         _of_portfolios(),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
-        claims={"J12": portfolios.comparable_seconds},
+        claims={"J12": claims.comparable_seconds},
         tolerance=tolerances.VERDICTS,  # its curves are of seconds
         **_DAYS,
     ),
@@ -323,8 +529,117 @@ ARTEFACTS = [
                 "5.2 ": "section 5.2: ",
             },
         ),
-        shows={MOMENTS: {"methods": list(_METHODS)}, PORTFOLIO: {"methods": ["JDL", "CME"]}},
-        claims={"J13": portfolios.few_violations, "J14": portfolios.never_feasible},
+        shows={
+            curves.MOMENTS: {"methods": list(_METHODS)},
+            curves.PORTFOLIO: {"methods": ["JDL", "CME"]},
+        },
+        claims={"J13": claims.few_violations, "J14": claims.never_feasible},
         trial="repetition",
     ),
 ]
+
+
+POSITIVITY = {"JDL": "(33)", "JDL-sub-grid": "sub-grid", "JDL-clipped": "clipped and renormalised"}
+"""Method to how positivity is imposed on JDL."""
+
+_AT, _ROWS_OF_SMOKE = 10_000, 200
+_STRONG = 0.7
+_NEIGHBOURS = 15
+_KINDS = {
+    curves.UNCONSTRAINED: ("unconstrained", style.BLACK, "-"),
+    "(33)": ("constrained as in the paper", style.VERMILLION, "--"),
+    "sub-grid": ("JDL: positive on a sub-grid", style.BLUE, ":"),
+    "clipped and renormalised": ("JDL: clipped and renormalised", style.GREEN, "-."),
+    curves.CONSTRAINED: ("constrained as in the paper", style.VERMILLION, "--"),
+    curves.BASELINE: ("ignoring x", style.GREY, (0, (6, 2))),
+}
+"""Series to its name, colour and dashes."""
+
+
+def build_dependence(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return a point for each fit at d = 1 and one n: x is |ρ|, y the loss (40).
+
+    A panel for each method, with a series for each kind of constraints; rows of the kind `BASELINE`
+    are of what ignores x.
+    """
+    tidied = pd.concat([each.assign(law=law) for law, each in by_law(scores).items()])
+    here = tidied[tidied["d"].eq(1) & tidied["n"].isin([_AT, _ROWS_OF_SMOKE])]
+    here = here[here["scheduled"] & here["status"].eq("ok")]
+    keys = ["method", "variant", "constrained", "law", "split"]
+    wanted = [CANONICAL_CORRELATION, SECOND_MOMENT_LOSS, INDEPENDENCE_LOSS]
+    table = here.pivot_table(index=keys, columns="metric", values="value")[wanted].reset_index()
+    table = table.set_axis([*keys, "x", "y", "ignoring"], axis=1)
+    panel = table["method"].where(~table["method"].isin(POSITIVITY), "JDL")
+    held = table["method"].map(POSITIVITY).fillna(curves.CONSTRAINED)
+    series = held.where(table["constrained"], curves.UNCONSTRAINED)
+    table = table.assign(panel=panel, series=series, kind="scatter", n=1, stat="value")
+    # The other kinds of positivity are without constraints what JDL is.
+    table = table[table["constrained"] | table["method"].eq(table["panel"])]
+    free = table[~table["constrained"]].assign(y=table["ignoring"], variant=np.nan)
+    free = free.assign(kind=curves.BASELINE, method=curves.BASELINE, series=curves.BASELINE)
+    made = pd.concat([table, free]).sort_index(kind="stable")
+    made = made.assign(place=made["series"].map(list(_KINDS).index))
+    made = made.sort_values(["panel", "place", "x"], kind="stable")
+    return made.reindex(columns=FIGURE_COLUMNS)
+
+
+def remarks_of_dependence(drawn: pd.DataFrame) -> list[str]:
+    """State what each kind of positivity leaves of the loss of ignoring x."""
+    found = []
+    ignoring = drawn.loc[drawn["series"] == curves.BASELINE, ["panel", "x", "y"]]
+    paired = drawn[drawn["kind"] == "scatter"].merge(ignoring, on=["panel", "x"])
+    strong = paired[paired["x"] > _STRONG]
+    for (panel, series), own in strong.groupby(["panel", "series"], sort=False):
+        share = np.exp(np.mean(np.log(own["y_x"] / own["y_y"])))
+        found.append(f"{panel} {series} {100 * share:.2g}%")
+    said = f"Above |ρ| = {_STRONG} a fit leaves, in the geometric mean, of the loss of ignoring x: "
+    return [f"{said}{', '.join(found)}."] if found else []
+
+
+def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a panel for each method: points, geometric means of neighbours, and what ignores x."""
+    panels = [name for name in ("JDL", "CME", "JPDL") if name in set(frame["panel"])]
+    size = {"columns": len(panels), "sharey": True, "squeeze": False}
+    with style.figure(style.PAGE, 2.9, **size) as (made, axes):
+        for one, panel, letter in zip(axes[0], panels, "abc", strict=False):
+            own = frame[frame["panel"] == panel]
+            for series, points in own.groupby("series", sort=False):
+                points = points.sort_values("x")
+                _, colour, dashes = _KINDS[series]
+                if series != curves.BASELINE:
+                    dots = {"color": colour, "markersize": 1.5, "alpha": 0.5}
+                    one.plot(points["x"], points["y"], ".", **dots)
+                means = np.log(points["y"]).rolling(_NEIGHBOURS, center=True, min_periods=1).mean()
+                one.plot(points["x"], np.exp(means), color=colour, linestyle=dashes)
+            style.panel_title(one, letter, panel)
+            one.set_xlabel("correlation $|\\rho|$")
+        axes[0, 0].set_yscale("log")
+        axes[0, 0].set_ylabel(LOSS_LABEL)
+        drawn = dict.fromkeys(_KINDS[name] for name in _KINDS if name in set(frame["series"]))
+        keys = [style.key(name, color=colour, linestyle=line) for name, colour, line in drawn]
+        dot = {"marker": ".", "markersize": 3, "linestyle": "none"}
+        keys.append(style.key("one matrix", color=style.GREY, **dot))
+        keys.append(style.key(f"geometric mean of {_NEIGHBOURS} neighbours", color=style.GREY))
+        style.legend_above(made, keys, columns=4)
+        return style.save(made, stem)
+
+
+_SIZES = [f"gaussian-{d}-{n}" for d in (1, 2, 3) for n in (1000, 10_000, 100_000)]
+
+DEPENDENCE = Artefact(
+    __name__,
+    name="dependence",
+    kind="figure",
+    stage=READINGS,
+    shows={
+        curves.MOMENTS: {
+            "datasets": [*_SIZES, f"gaussian-1-10000-{LAWS}"],
+            "methods": [*POSITIVITY, "CME", "JPDL"],
+        },
+        curves.PORTFOLIO: {"methods": [*POSITIVITY, "CME", "KLR"]},
+    },
+    build=build_dependence,
+    draw=draw_dependence,
+    trial="matrix",
+    remarks=lambda drawn: [*remarks_of_dependence(drawn), *curves.remarks(drawn)],
+)

@@ -10,7 +10,7 @@ from kcde.experiments.consistency import Constant
 from kcde.metrics.names import REGULARIZATION_ERROR
 from kcde.pages import style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.kcef import claims_of_tables as claims
+from kcde.papers.kcef import claims
 
 _PANELS = {"norm_error": "norm", "kl": "KL"}
 _COLOURS = {0.5: style.BLUE, 1.0: style.VERMILLION}  # by γ

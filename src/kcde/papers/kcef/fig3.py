@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.pages import labels, style
+from kcde.pages import style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.kcef import claims_of_figures as claims
-from kcde.papers.kcef.claims_of_figures import DISJOINT, ZERO
+from kcde.papers.kcef import claims, labels
+from kcde.papers.kcef.claims import DISJOINT, ZERO
 
 _METRICS = {"expected_score": "J", "kl": "KL"}
 

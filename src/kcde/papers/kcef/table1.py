@@ -1,29 +1,124 @@
-"""kcef table 1, its KCEF by bandwidths and criterion, and what its column NADE measures."""
+"""kcef table 1, its KCEF by bandwidths, criterion and grid, and what its column NADE measures."""
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import verdicts
+from kcde import scores as score_files
+from kcde.evidence import readings, verdicts
+from kcde.evidence.cells import AS_PUBLISHED, splits
+from kcde.evidence.checks import decide
+from kcde.evidence.verdicts import summarise
+from kcde.experiments.table1_readings import DRAWN, READINGS, Table1Readings
 from kcde.metrics.names import NLL, NLL_X
-from kcde.pages import building, dot_plot, normalisers, table_page
-from kcde.pages.markdown import number, pipe_table
-from kcde.papers import published
-from kcde.papers.artefact import Artefact
-from kcde.papers.kcef import claims_of_tables as claims
+from kcde.pages import building, dot_plot, page, style
+from kcde.pages.words import display, number, pipe_table
+from kcde.papers import published, registry
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.papers.kcef import claims
+from kcde.papers.kcef.claims import CONDITIONAL, JOINT
 
-_AXIS = (-3.0, 4.5)
-_AXIS_LABEL = "negative log-likelihood of standardised y (nats); lower is better"
 _CHOICES = {
     "bandwidths": ["KCEF", "KCEF-stopped", "KCEF-converged"],
     "criterion": ["KCEF", "KCEF-LL-shared", "KCEF-LL"],
 }
 _OF_KCEF = tuple(dict.fromkeys(name for names in _CHOICES.values() for name in names))
+_KCEFS = ["KCEF", "KCEF-LL", "KCEF-LL-defensive", "LikelihoodKCEF"]
 _NADES = ("NADE", "NADE-joint")
 _SPLITS = 20
 _DATASETS = published.datasets("kcef", "table1")
+
+
+_VERDICTS = {
+    verdicts.COMPATIBLE: "#0072B2",
+    verdicts.WORSE: "#D55E00",
+    verdicts.BETTER: "#8A5A83",
+    verdicts.UNINFORMATIVE: style.GREY,
+}
+_FARTHEST, _CLOSE = 3.0, 2.0  # nats: of ours less published, and of two methods
+
+
+def write_against(
+    artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple[str, str]
+) -> list[Path]:
+    """Draw the page of a table, and as a picture ours less published for each published column.
+
+    Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
+    ours and published. A table without published values is drawn as by `write`.
+    """
+    primary = table[table["metric"] == artefact.metric]
+    datasets = list(dict.fromkeys(primary["dataset"]))
+    known = primary[primary["published_mean"].notna()]
+    judged = [name for name in artefact.methods if name in set(known["method"])]
+    if not judged:
+        return dot_plot.write(artefact, table, stem)
+    height = 0.75 + 0.16 * len(datasets)
+    with style.figure(style.PAGE, height, len(judged) + 1, sharey=True) as (made, grid):
+        for axes, method in zip(grid, judged, strict=False):
+            _draw_differences(axes, artefact, known[known["method"] == method], datasets)
+            style.panel_title(axes, "", f"{display(method)}, ours − published")
+        _draw_pair(grid[-1], primary, datasets, pair)
+        style.panel_title(grid[-1], "", f"{display(pair[0])} − {display(pair[1])}")
+        for axes in grid:
+            axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
+            axes.set_ylim(len(datasets) - 0.4, -0.6)
+            axes.tick_params(axis="y", length=0)
+        grid[0].set_yticks(range(len(datasets)), datasets)
+        made.supxlabel("nats; left of 0: ours, or the first method, is better", fontsize=8)
+        _explain_verdicts(made)
+        return [*page.write_table(artefact, table, stem), *style.save(made, stem)]
+
+
+def _draw_differences(axes, artefact: Artefact, cells: pd.DataFrame, datasets) -> None:
+    """Draw ours less published with the 95% prediction interval; the median where splits failed."""
+    axes.set_xlim(-_FARTHEST, _FARTHEST)
+    for _, cell in cells.iterrows():
+        row, colour = datasets.index(cell["dataset"]), _VERDICTS.get(cell["verdict"], style.GREY)
+        value = cell["median"] if cell["failed"] else cell["mean"]
+        half = verdicts.half_width(building.summary_of(cell), artefact.published_trials)
+        difference = value - cell["published_mean"]
+        if not cell["failed"]:
+            axes.hlines(row, difference - half, difference + half, colors=colour, alpha=0.5, lw=2.2)
+        shown = float(np.clip(difference, -_FARTHEST, _FARTHEST))
+        mark = "D" if cell["failed"] else "o"
+        mark = mark if shown == difference else ">" if shown > 0 else "<"
+        axes.plot(shown, row, mark, color=colour, markersize=3.5, clip_on=False, zorder=3)
+        if shown != difference:
+            dot_plot.name_edge(axes, row, shown, shown < 0, dot_plot.short(difference), colour)
+    for row in range(len(datasets)):
+        axes.axhline(row, **style.THIN)
+
+
+def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> None:
+    """Draw the difference of two methods, ours full and published open; medians as above."""
+    axes.set_xlim(-_CLOSE, _CLOSE)
+    cells = primary.set_index(["dataset", "method"])
+    for row, dataset in enumerate(datasets):
+        axes.axhline(row, **style.THIN)
+        if not all((dataset, method) in cells.index for method in pair):
+            continue
+        both = [cells.loc[(dataset, method)] for method in pair]
+        name = "median" if any(cell["failed"] for cell in both) else "mean"
+        ours = float(np.clip(both[0][name] - both[1][name], -_CLOSE, _CLOSE))
+        theirs = both[0]["published_mean"] - both[1]["published_mean"]
+        theirs = float(np.clip(theirs, -_CLOSE, _CLOSE))
+        axes.plot([ours, theirs], [row, row], color="black", linewidth=0.8)
+        axes.plot(ours, row, "D" if name == "median" else "o", color="black", markersize=3.5)
+        look = {"markersize": 4.2, "markerfacecolor": "white", "zorder": 4}
+        axes.plot(theirs, row, "o", color="black", **look)
+
+
+def _explain_verdicts(made) -> None:
+    from matplotlib.offsetbox import HPacker, TextArea
+
+    said = [(f"●  {word}", colour) for word, colour in _VERDICTS.items()]
+    said.append(("bar: 95% prediction interval", style.GREY))
+    said += [("◆  median, as splits failed", style.GREY), ("○  published", "black")]
+    parts = [TextArea(text, textprops={"color": colour, "size": 7}) for text, colour in said]
+    style.above(made, HPacker(children=parts, pad=0, sep=12))
 
 
 def build_of_kcef(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -38,9 +133,7 @@ def build_of_nade(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     """Return the table of the two NADE alone; that of y given x has the published mean."""
     table = building.build(artefact, scores[scores["method"].isin(_NADES)], files)
     table = _with_published(table, "NADE")
-    places = table["dataset"].map({name: place for place, name in enumerate(_DATASETS)})
-    rows = np.lexsort((places.fillna(len(_DATASETS)), table["metric"] != NLL))
-    return table.iloc[rows].reset_index(drop=True)
+    return building.in_order(table, {"metric": [NLL], "dataset": _DATASETS})
 
 
 def _with_published(table: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -75,7 +168,7 @@ def nearest_readings(table: pd.DataFrame) -> list[str]:
 
 def draw_nades(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page, and a picture in which both rows show how far they are from the published."""
-    pages = table_page.write(artefact, table, stem)
+    pages = page.write_table(artefact, table, stem)
     return [*pages, *dot_plot.picture(artefact, table, stem, through=True)]
 
 
@@ -120,24 +213,16 @@ ARTEFACTS = [
         shows={
             "r_benchmark": {
                 "datasets": _DATASETS,
-                "methods": [
-                    "KCEF",
-                    "KCEF-LL",
-                    "KCEF-LL-defensive",
-                    "LikelihoodKCEF",
-                    "NADE",
-                    "LSCDE",
-                    "LSCDE-exact",
-                ],
+                "methods": [*_KCEFS, "NADE", "LSCDE", "LSCDE-exact"],
             }
         },
         build=building.build,
-        draw=partial(dot_plot.write_against, pair=("KCEF", "LSCDE")),
+        draw=partial(write_against, pair=("KCEF", "LSCDE")),
         claims={"K7": claims.kcef_beats_lscde},
         metric=NLL,
         published_trials=_SPLITS,
         overlap=1.0,
-        remarks=normalisers.importance_sampling,
+        remarks=page.importance_sampling,
     ),
     Artefact(
         __name__,
@@ -149,8 +234,6 @@ ARTEFACTS = [
         draw=dot_plot.write,
         metric=NLL,
         columns=_OF_KCEF,
-        axis=_AXIS,
-        axis_label=_AXIS_LABEL,
         remarks=nearest_readings,
     ),
     Artefact(
@@ -158,9 +241,7 @@ ARTEFACTS = [
         name="table1-nade",
         kind="table",
         stage="readings",
-        shows={
-            "r_benchmark": {"datasets": _DATASETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]},
-        },
+        shows={"r_benchmark": {"datasets": _DATASETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
         build=build_of_nade,
         draw=draw_nades,
         claims={"K8": claims.nade_loses_to_kcef},
@@ -172,3 +253,140 @@ ARTEFACTS = [
         apart=_NADES,
     ),
 ]
+
+
+_COLUMNS = 5
+_RANGE = 2.5  # nats that a panel shows above its lowest value, at most
+_BY_SETTING = {score_files.setting(**each._asdict()): f"{each}" for each in READINGS}
+_OF_KNOWN = {"method": "KCEF", "variant": AS_PUBLISHED}
+_CLAIMS = {
+    "K7": ("K7", {}),
+    **{f"K8, {nade} NADE": ("K8", {"nade": [nade]}) for nade in (CONDITIONAL, JOINT)},
+    "D3": ("D3", {}),
+    "D6": ("D6", {}),
+}
+"""Panel to a claim and how it is decided there."""
+
+
+def build_grid(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return what each reading gives: likelihoods, then the verdicts of claims.
+
+    Kind `scatter`: a panel a data set, a series a reading; x is its place by mean, y the mean or
+    median over the finite splits, or how many of n failed; `published` is a series of its own.
+    Kind `claim`: a panel a claim, of K8 for each NADE; a series a reading; stat is the verdict.
+    """
+    own = scores[scores["experiment"] == Table1Readings.name]
+    known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
+    ordered = dict.fromkeys([*known, *sorted(own["dataset"].unique())])
+    found = set(own["dataset"])
+    rows = [row for name in ordered if name in found for row in _likelihoods(own, name)]
+    tests = {
+        name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()
+    }
+    for reading in readings.declared(artefact.paper):
+        if reading.choice != "K-grid":
+            continue
+        under = reading.scores(scores)
+        for panel, (claim, how) in _CLAIMS.items():
+            verdict = decide(tests[claim], under, **how).verdict
+            known = {"panel": panel, "kind": "claim", "series": reading.name, "stat": verdict}
+            rows.append(_OF_KNOWN | known)
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _likelihoods(own: pd.DataFrame, dataset: str) -> Iterator[dict]:
+    cells = {
+        _BY_SETTING[setting]: summarise(splits(rows, dataset, "KCEF").to_numpy(float), "nats")
+        for setting, rows in own[own["dataset"] == dataset].groupby("setting", sort=False)
+    }
+    # A mean that is not a number comes last.
+    means = pd.Series({name: cell.mean for name, cell in cells.items()}, dtype=float)
+    known = _OF_KNOWN | {"panel": dataset, "kind": "scatter"}
+    for place, name in enumerate(means.sort_values(kind="stable").index, 1):
+        for stat in ("mean", "median", "failed"):
+            at = {"series": name, "x": place, "n": cells[name].n, "stat": stat}
+            yield known | at | {"y": getattr(cells[name], stat)}
+    if (value := published_value(dataset)) is not None:
+        yield known | {"series": "published", "stat": "published", "y": value}
+
+
+def claims_of_grid(frame: pd.DataFrame) -> list[str]:
+    """Return the table of under how many readings each claim holds."""
+    rows = []
+    for claim, own in frame[frame["kind"] == "claim"].groupby("panel", sort=False):
+        counts = own["stat"].value_counts()
+        drawn = own.loc[own["series"] == f"{DRAWN}", "stat"].to_list() or ["–"]
+        rows.append([claim, *drawn, *(counts.get(v, 0) for v in ("holds", "undecided", "fails"))])
+    header = ["claim", f"as drawn ({DRAWN})", "holds", "undecided", "fails"]
+    return ["## Number of readings under which each claim holds", pipe_table(header, rows)]
+
+
+def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the mean of each data set against the least λ: a line a range of σ and number of folds.
+
+    Means above the range of a panel lie at its upper edge.
+    """
+    shown = frame[frame["kind"] == "scatter"]
+    panels = list(shown.groupby("panel", sort=False))
+    rows = -(-len(panels) // _COLUMNS)
+    size = style.PAGE, 0.75 + 1.4 * rows, min(_COLUMNS, len(panels)), rows
+    with style.figure(*size, squeeze=False, sharex=True) as (made, grid):
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (name, cells) in zip(grid.flat, panels, strict=False):
+            means = cells[cells["stat"] == "mean"].set_index("series")["y"]
+            target = cells.loc[cells["stat"] == "published", "y"].to_list()
+            finite = [*means[np.isfinite(means)], *target] or [0.0]
+            high = min(max(finite), min(finite) + _RANGE)
+            for line, look in _lines().items():
+                known = [each for each in line if f"{each}" in means.index]
+                values = [min(means[f"{each}"], high) for each in known]
+                least = [each.regularization[0] for each in known]
+                axes.plot(least, np.nan_to_num(values, nan=high), markersize=2.5, lw=0.9, **look)
+            for value in target:
+                axes.axhline(value, color=style.BLACK, linewidth=1.0, linestyle=":")
+            if f"{DRAWN}" in means.index:
+                at = DRAWN.regularization[0], np.nan_to_num(min(means[f"{DRAWN}"], high), nan=high)
+                axes.plot(*at, "s", mfc="none", mec=style.BLACK, markersize=7)
+            axes.set_xscale("log")
+            axes.margins(y=0.12)
+            axes.locator_params(axis="y", nbins=4)
+            style.panel_title(axes, "", name + " (cut)" * bool((means > high).any()))
+        made.supxlabel("least λ of the grid", fontsize=8)
+        made.supylabel("negative log-likelihood (nats); lower is better", fontsize=8)
+        keys = [
+            style.key(f"σ in {line[0].sigma_range}, {line[0].folds} folds", **look)
+            for line, look in _lines().items()
+        ]
+        square = {"marker": "s", "mfc": "none", "mec": style.BLACK, "linestyle": "none"}
+        keys.append(style.key("as drawn in table 1", **square))
+        keys.append(style.key("published", color=style.BLACK, linestyle=":"))
+        style.legend_above(made, keys, columns=5)
+        return style.save(made, stem)
+
+
+def _lines() -> dict[tuple, dict]:
+    """Return the readings that differ in λ alone, with the look of their line."""
+    colours = iter([style.BLUE, style.GREEN, style.ORANGE, style.PURPLE])
+    looks: dict[tuple, dict] = {}
+    for sigma in dict.fromkeys(each.sigma for each in READINGS):
+        colour = next(colours)
+        for folds, dashes, marker in ((5, "-", "o"), (10, "--", "^")):
+            line = tuple(each for each in READINGS if (each.sigma, each.folds) == (sigma, folds))
+            looks[line] = {"color": colour, "linestyle": dashes, "marker": marker}
+    return looks
+
+
+GRID = Artefact(
+    __name__,
+    kind="figure",
+    name="table1-readings",
+    stage="readings",
+    shows={
+        "table1_readings": {},
+        "r_benchmark": {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]},
+    },
+    build=build_grid,
+    draw=draw_grid,
+    below=claims_of_grid,
+)

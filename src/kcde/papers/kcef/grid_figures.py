@@ -1,19 +1,18 @@
-"""The picture of figures 1 and 5: log-likelihoods on the grid data and their exact bounds."""
+"""kcef figures 1 and 5 and other readings: log-likelihoods on the grid data, exact bounds."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from kcde.pages import labels, style
-from kcde.pages.methods import display
-from kcde.papers.artefact import Artefact
+from kcde.pages import style
+from kcde.pages.words import display
+from kcde.papers.artefact import READINGS, Artefact
+from kcde.papers.kcef import claims, grid, labels
 from kcde.papers.kcef.grid import EXACT
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Axis labels by the quantity that is fixed in a panel, the first letter of its name.
 _X = {"d": "training points $n$ (log scale)", "n": "dimension $d$"}
@@ -73,7 +72,7 @@ def draw(
         return style.save(made, stem)
 
 
-def _draw_curves(axes: "Axes", frame: pd.DataFrame, looks: Mapping) -> list[labels.Label]:
+def _draw_curves(axes, frame: pd.DataFrame, looks: Mapping) -> list[labels.Label]:
     """Draw the curves of a panel and return their names at the right ends."""
     ends = []
     for (method, series), curve in frame.groupby(["method", "series"], sort=False):
@@ -97,7 +96,7 @@ def _draw_curves(axes: "Axes", frame: pd.DataFrame, looks: Mapping) -> list[labe
     return ends
 
 
-def _mark_outliers(axes: "Axes", x: np.ndarray, y: np.ndarray, colour: str) -> None:
+def _mark_outliers(axes, x: np.ndarray, y: np.ndarray, colour: str) -> None:
     """Mark means below the axis by arrow heads at its edge, and print the lowest."""
     floor = axes.get_ylim()[0]
     out = np.flatnonzero(np.isfinite(y) & (y < floor))
@@ -121,7 +120,7 @@ def _limits(frame: pd.DataFrame) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
+def axis_of_counts(axes, n: pd.Series) -> None:
     """Make the x-axis logarithmic, from the smallest to the largest n, with ticks at some n."""
     from matplotlib.ticker import NullLocator
 
@@ -133,7 +132,7 @@ def axis_of_counts(axes: "Axes", n: pd.Series) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def axis_of_dimensions(axes: "Axes", d: pd.Series) -> None:
+def axis_of_dimensions(axes, d: pd.Series) -> None:
     """Let the x-axis reach from the smallest to the largest d, with ticks at some d."""
     axes.set_xlim(*_span(d))
     places = sorted(set(d))
@@ -154,3 +153,122 @@ def _apart(places: list[float], least: float) -> list[float]:
         if x - kept[-1] >= least * (places[-1] - places[0]):
             kept.append(x)
     return kept
+
+
+def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves against n and against d."""
+    return grid.curves(artefact, scores, (grid.against_n, grid.against_d))
+
+
+def build_converged(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves without the isotropic kernel, which only decides claim K6."""
+    return build(artefact, scores[scores["method"] != grid.ISOTROPIC], files)
+
+
+def build_rows(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves of figure 1, and against d that of the isotropic kernel of figure 5."""
+    frame = build(artefact, scores, files)
+    hidden = frame["panel"].str.startswith("d=") & frame["method"].eq("KCEF-F-500-rows")
+    return frame[~hidden].sort_values("panel", kind="stable", ignore_index=True)
+
+
+METHODS = ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE"]
+
+FIG1 = Artefact(
+    __name__,
+    name="fig1",
+    kind="figure",
+    shows={"joint": {"datasets": grid.DATASETS, "methods": [*METHODS, "exact"]}},
+    build=build,
+    draw=draw,
+    claims={
+        "K1": claims.converges_faster,
+        "K2": claims.markov_beats_full,
+        "K3": claims.nade_needs_data,
+        "K4": claims.full_kcef_like_lscde,
+        "K5": claims.nade_like_full,
+        "K13": claims.full_like_markov,
+    },
+    trial="run",
+    remarks=grid.remarks,
+)
+
+
+def _variant(
+    name: str, methods: list[str], build=build, named: dict | None = None, only: dict | None = None
+) -> Artefact:
+    """Return figure 1 with other methods, some drawn with the names that those of it have."""
+    shown = {"datasets": grid.DATASETS, "methods": [*methods, "exact"], "only": only or {}}
+    picture = partial(draw, pale=METHODS, named=named or {})
+    changes = {"shows": {"joint": shown}, "build": build, "draw": picture}
+    return replace(FIG1, name=name, stage=READINGS, claims={}, **changes)
+
+
+_LSCDE = ["LSCDE-F", "LSCDE-F-anisotropic", "LSCDE-M", "LSCDE-M-anisotropic"]
+_ROWS = {f"{name}-500-rows": name for name in (grid.ISOTROPIC, grid.FULL, "KCEF-M")}
+
+VARIANTS = [
+    _variant(
+        "fig1-converged",
+        ["KCEF-F", "KCEF-F-converged", "KCEF-M-converged", *_LSCDE[1::2], "NADE"],
+        only={"KCEF-F": ["grid-2000"]},  # for claim K6
+        build=build_converged,
+        named={"KCEF-F-converged": grid.FULL, "KCEF-M-converged": "KCEF-M"},
+    ),
+    _variant("fig1-lscde", ["KCEF-F-anisotropic", "KCEF-M", *_LSCDE, "NADE"]),
+    _variant("fig1-nade", [*METHODS, "NADE-unstopped"]),
+    _variant(
+        "fig1-rows",
+        [*_ROWS, "LSCDE-F", "LSCDE-M", "NADE"],
+        only={"KCEF-F-500-rows": ["grid-2000"]},  # for claim K6
+        build=build_rows,
+        named=_ROWS,
+    ),
+]
+
+
+def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves against d."""
+    return grid.curves(artefact, scores, (grid.against_d,))
+
+
+def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves of figure 5, a panel for each frequency that has scores."""
+    frames = []
+    for a in (1, 2, 3):
+        ending = "" if a == 1 else f"-frequency-{a}"
+        plain = scores["dataset"].str.extract(rf"^(grid-\d+){ending}$")[0]
+        if plain.notna().any():
+            frame = build_fig5(
+                artefact, scores.assign(dataset=plain).dropna(subset="dataset"), files
+            )
+            frames.append(frame.assign(panel=frame["panel"] + f",a={a}"))
+    return pd.concat(frames, ignore_index=True)
+
+
+FIG5 = Artefact(
+    __name__,
+    name="fig5",
+    kind="figure",
+    shows={"joint": {"datasets": ["grid-2000"], "methods": ["KCEF-F", *METHODS, "exact"]}},
+    build=build_fig5,
+    draw=draw,
+    claims={"K6": claims.isotropic_drops},
+    trial="run",
+    remarks=grid.remarks,
+)
+
+_WAVES = {
+    "datasets": ["grid-2000", "grid-2000-frequency-2", "grid-2000-frequency-3"],
+    "methods": ["KCEF-F", "KCEF-F-anisotropic", "exact"],
+}
+_WAVES["only"] = {"KCEF-F-anisotropic": _WAVES["datasets"]}
+
+READINGS_OF_FIG5 = replace(
+    FIG5,
+    name="fig5-readings",
+    stage=READINGS,
+    shows={"joint": _WAVES},
+    build=build_readings,
+    claims={},
+)

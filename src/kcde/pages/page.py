@@ -1,17 +1,54 @@
-"""The page of a table: picture, caption, table, and ours against the published columns."""
+"""The pages of figures and tables: picture, caption, tables, and ours against the published."""
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from kcde.evidence import chains, verdicts
+from kcde.evidence import verdicts
+from kcde.evidence.cells import obstacle_in
 from kcde.files import atomic
 from kcde.metrics.paired import paired_wilcoxon
-from kcde.pages.markdown import count_of, details, number, pipe_table, probability, significant
-from kcde.pages.methods import column_title, display
+from kcde.pages.words import (
+    column_title,
+    count_of,
+    display,
+    number,
+    pipe_table,
+    probability,
+    significant,
+)
 from kcde.papers.artefact import Artefact
+
+
+def details(artefact: Artefact, remarks: Iterable[str]) -> list[str]:
+    """Return the folded paragraphs of a page: remarks, and what is reduced."""
+    said = " ".join(filter(None, [artefact.text.details, *remarks]))
+    parts = list(filter(None, [said, artefact.text.reduced]))
+    return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
+
+
+def write(parts: Iterable[str], stem: Path) -> list[Path]:
+    """Write the paragraphs of a page."""
+    path = stem.with_suffix(".md")
+    with atomic(path) as temporary:
+        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return [path]
+
+
+def write_figure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details."""
+    parts = [
+        f"# {artefact.key}: {artefact.text.title}",
+        f"![{artefact.text.title}]({stem.name}.png)",
+        artefact.text.caption,
+        *artefact.below(frame),
+        *details(artefact, artefact.remarks(frame)),
+    ]
+    return write(parts, stem)
+
 
 MARKS = {
     verdicts.COMPATIBLE: "✓",
@@ -31,26 +68,29 @@ LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 _MARKS_PAGE = "[What the marks mean](../README.md#marks)."
 
 
-def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of a table."""
     primary = table[table["metric"] == artefact.metric]
     over = count_of(primary["n"], artefact.trial)
     shown = "median p-value and its range" if _by_side(artefact.metric) else "mean ± deviation"
+    further = [
+        part
+        for metric, words in artefact.further.items()
+        if (table["metric"] == metric).any()
+        for part in (f"{words}:", _grid(table, metric))
+    ]
     parts = [
         f"# {artefact.key}: {artefact.text.title}",
         f"![{artefact.text.title}]({stem.name}.png)",
         artefact.text.caption,
-        _grid(artefact, table, artefact.metric),
+        _grid(table, artefact.metric),
         f"Shown: {shown} over {over}. {_MARKS_PAGE}",
-        *_further(artefact, table),
+        *further,
         *_against_published(table),
         *artefact.below(table),
         *details(artefact, artefact.remarks(table)),
     ]
-    path = stem.with_suffix(".md")
-    with atomic(path) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return [path]
+    return write(parts, stem)
 
 
 def _by_side(metric: str) -> bool:
@@ -58,16 +98,7 @@ def _by_side(metric: str) -> bool:
     return metric in verdicts.RULES and verdicts.RULES[metric].kind == "side"
 
 
-def _further(artefact: Artefact, table: pd.DataFrame) -> list[str]:
-    """Return the tables of the further metrics, each with its heading."""
-    parts = []
-    for metric, words in artefact.further.items():
-        if (table["metric"] == metric).any():
-            parts += [f"{words}:", _grid(artefact, table, metric)]
-    return parts
-
-
-def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
+def _grid(table: pd.DataFrame, metric: str) -> str:
     primary = table[table["metric"] == metric]
     columns = list(dict.fromkeys(zip(primary["method"], primary["variant"], strict=True)))
     cells = {(row["dataset"], row["method"], row["variant"]): row for _, row in primary.iterrows()}
@@ -92,7 +123,7 @@ def _grid(artefact: Artefact, table: pd.DataFrame, metric: str) -> str:
 
 def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
     """Return what follows a p-value that rests on chains that have not converged, else ""."""
-    bad = _by_side(cell["metric"]) and chains.obstacle_in(table, cell)
+    bad = _by_side(cell["metric"]) and obstacle_in(table, cell)
     return f" {NO_CHAINS}" if bad else ""
 
 
@@ -162,3 +193,25 @@ def _shift(metric: str, cells: pd.DataFrame) -> list[str]:
     p_value = paired_wilcoxon(*both.to_numpy().T).p_value
     above = f"{(difference > 0).sum()} of {len(both)}"
     return [above, significant(difference.median()), probability(p_value)]
+
+
+def importance_sampling(table: pd.DataFrame) -> list[str]:
+    """Say which normalisers are computed by sampling, and how far quadrature differs."""
+    sentences = []
+    draws = table[table["metric"] == "importance_samples"]
+    errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
+    # A variation (`KCEF-LL`) is counted with its method.
+    families = [each["method"].map(lambda name: name.split("-")[0]) for each in (draws, errors)]
+    for method, own in draws.groupby(families[0], sort=False):
+        counts = sorted({f"{value:.0f}" for value in own["mean"]}, key=int)
+        sentences.append(
+            f"{method}'s normaliser is computed by importance sampling with "
+            f"{' or '.join(counts)} draws."
+        )
+        if len(here := errors[families[1] == method]):
+            worst = here.loc[here["mean"].abs().idxmax()]
+            sentences.append(
+                "Against quadrature the mean over splits differs by at most "
+                f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
+            )
+    return sentences

@@ -1,4 +1,4 @@
-"""kcef figures 2 and 4: two columns of samples over the same columns of the data."""
+"""kcef figures 2 and 4, samples over the data, and table 3, their similarity to them."""
 
 import json
 from dataclasses import replace
@@ -8,14 +8,17 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import chains, tolerances
-from kcde.evidence.cells import splits, variants
-from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
-from kcde.pages import scatter, scatter_panel, style
-from kcde.pages.methods import display
+from kcde.evidence import tolerances
+from kcde.evidence.cells import AS_PUBLISHED, obstacle, splits, variants, worst_chains
+from kcde.evidence.verdicts import SIGNIFICANCE
+from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
+from kcde.names import EXACT_DRAWS
+from kcde.pages import building, page, scatter, style
+from kcde.pages.page import HIGHEST, LOWEST
 from kcde.pages.scatter import DATA
+from kcde.pages.words import column_title, display, probability
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
-from kcde.papers.kcef import claims_of_figures as claims
+from kcde.papers.kcef import claims
 
 # Metric of a sampler to its summary over the seeds: the worst value, or all.
 _SUMMARIES = {
@@ -83,7 +86,7 @@ def _unconverged(frame: pd.DataFrame) -> dict[tuple[str, str], str]:
     """Return data set and method of the chains that have not converged, and why."""
     stats = frame.dropna(subset=["stat", "y"]).set_index("stat")
     found = {cell: dict(each["y"]) for cell, each in stats.groupby(["panel", "method"], sort=False)}
-    return {cell: why for cell, each in found.items() if (why := chains.obstacle(each))}
+    return {cell: why for cell, each in found.items() if (why := obstacle(each))}
 
 
 def remarks(frame: pd.DataFrame) -> list[str]:
@@ -115,12 +118,14 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 samples = points[(points["method"] == method) & (method != DATA)]
                 title, colour, behind = f"{dataset}: data", style.BLACK, style.BLACK
                 if method != DATA:
-                    title, behind = display(method), scatter_panel.PALE
+                    title, behind = display(method), scatter.PALE
                     colour = style.line(method)["color"]
-                out = scatter_panel.draw(one, data, samples, method, 0.06, behind)
+                out = scatter.draw_panel(one, data, samples, method, 0.06, behind)
                 notes = ["not converged"] if (dataset, method) in wrong else []
                 notes += [f"{out} out"] if out else [""]
-                scatter_panel.heading(one, next(letters), title, colour, notes)
+                title = f"$\\bf{{{next(letters)}}}$  {title}"
+                one.set_title(title, loc="left", color=colour, fontsize=7)
+                one.set_title("\n".join(notes), loc="right", color=style.GREY, fontsize=6)
                 # Panels of a data set share their axes with those at their left and below.
                 left = column == 0 or method == DATA
                 below = not (column < len(beneath) and beneath[column][0] == dataset)
@@ -136,8 +141,9 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
 _PUBLISHED, _BETTER = ["KEF", "KCEF-F", "NADE"], ["KEF-adapted", "KCEF-F-inverse"]
 _PAIR = ["KEF-pair", "KCEF-F-pair", "NADE-pair", "KEF-pair-adapted", "KCEF-F-pair-inverse"]
 
-_FIGURE_4 = Artefact(
+FIG4 = Artefact(
     __name__,
+    name="fig4",
     kind="figure",
     shows={"samples": {"methods": [*_PUBLISHED, *_BETTER, "KCEF-LL-F-inverse"]}},
     tolerance=tolerances.VERDICTS,
@@ -154,15 +160,105 @@ def build_pair(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     return build(artefact, scores, [path for path in files if path.stem in _PAIR])
 
 
-ARTEFACTS = [
-    replace(_FIGURE_4, name="fig2", shows={"samples": {"methods": ["KCEF-F"]}}, claims={}),
-    _FIGURE_4,
-    replace(
-        _FIGURE_4,
-        name="fig4-pair",
-        stage=READINGS,
-        shows={"samples": {"methods": [*_PAIR, *_PUBLISHED[:2], *_BETTER]}},
-        build=build_pair,
-        claims={},
-    ),
-]
+FIG2 = replace(FIG4, name="fig2", shows={"samples": {"methods": ["KCEF-F"]}}, claims={})
+FIG4_OF_PAIR = replace(
+    FIG4,
+    name="fig4-pair",
+    stage=READINGS,
+    shows={"samples": {"methods": [*_PAIR, *_PUBLISHED[:2], *_BETTER]}},
+    build=build_pair,
+    claims={},
+)
+
+
+_CELL = ["dataset", "method", "variant"]
+_LEAST = 1e-6  # p-value at the left end of the axis
+
+
+def _hypotheses(*rivals: str) -> tuple[str, ...]:
+    return tuple(f"H0: {rival} closer than KCEF" for rival in rivals)
+
+
+def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the table with the range of each p-value over the seeds, and the worst of its chains.
+
+    The ends of the range are metrics of their own, `LOWEST` and `HIGHEST`. Models of the pair have
+    no column of the pair alone, as it would repeat that of all theirs.
+    """
+    repeated = scores["method"].str.contains("-pair ") & (scores["variant"] == "slice")
+    scores = scores[~repeated]
+    table = building.build(artefact, scores, files)
+    for index, row in table[table["metric"] != P_VALUE].iterrows():
+        worst = worst_chains(scores, *row[_CELL])
+        table.loc[index, "mean"] = float(f"{worst[row['metric']]:.6g}")
+    targets = building.published_cells(artefact)
+    for index, row in table[table["verdict"].fillna("") != ""].iterrows():
+        here = targets[row["dataset"], row["metric"]]
+        table.loc[index, "verdict"] = building.verdict(table, here, row)
+    ok = scores[(scores["metric"] == P_VALUE) & (scores["status"] == "ok")]
+    ranges = ok.groupby(_CELL)["value"].agg(["min", "max"])
+    rows = []
+    for cell in table[table["metric"] == P_VALUE].to_dict("records"):
+        key = tuple(cell[name] for name in _CELL)
+        if key in ranges.index:
+            known = {name: cell[name] for name in (*_CELL, "n", "failed")} | {"unit": ""}
+            for metric, value in zip((LOWEST, HIGHEST), ranges.loc[key], strict=True):
+                rows.append({**known, "metric": metric, "mean": float(f"{value:.6g}")})
+    return building.with_rows(table, rows)
+
+
+def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Write the page of the table, and draw the p-values of the tests that claim K10 is about."""
+    pages = page.write_table(artefact, table, stem)
+    shown = table[table["variant"].isin([AS_PUBLISHED, EXACT_DRAWS])]
+    shown = shown[shown["metric"] == P_VALUE].reset_index(drop=True)
+    ranges = page.ranges(table)
+    with style.figure(style.PAGE, 0.8 + 0.18 * len(shown)) as (made, axes):
+        for place, row in shown.iterrows():
+            wrong = bool(page.unconverged(table, row))
+            colour = style.line(row["method"].removeprefix("H0: ").partition(" ")[0])["color"]
+            ends = ranges.get(tuple(row[_CELL]), (row["mean"],) * 2)
+            low, high, ours, theirs = (
+                max(value, _LEAST) for value in (*ends, row["mean"], row["published_mean"])
+            )
+            axes.hlines(place, low, high, colors=colour, linewidth=2.4, alpha=0.5)
+            look = {"markersize": 5, "color": colour, "clip_on": False, "zorder": 3}
+            axes.plot(ours, place, "o", mfc="white" if wrong else colour, **look)
+            axes.plot(theirs, place, "|", **look | {"markersize": 11, "mew": 2.5})
+            place_of = {"xycoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 7}
+            axes.annotate(probability(row["mean"]), (1.02, place), color=colour, **place_of)
+        axes.axvspan(_LEAST, SIGNIFICANCE, color="#EEEEEE", zorder=0)
+        axes.set_xscale("log")
+        axes.set_xlim(_LEAST, 1.0)
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        titles = shown.apply(lambda row: column_title(row["method"], row["variant"]), axis=1)
+        axes.set_yticks(range(len(shown)), shown["dataset"] + ": " + titles)
+        axes.set_xlabel("p-value; in grey, below 5%, KCEF's samples are closer to the data")
+        said = ["●  our median, and range over the seeds", "○  chains not converged"]
+        known = shown["published_mean"].notna().any()
+        style.words_above(made, [*said, *(["|  published"] if known else [])])
+        return [*pages, *style.save(made, stem)]
+
+
+TABLE3 = Artefact(
+    __name__,
+    name="table3",
+    kind="table",
+    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
+    tolerance=tolerances.VERDICTS,
+    build=build_table3,
+    draw=draw_table3,
+    claims={"K10": claims.kcef_samples_are_closer},
+    metric=P_VALUE,
+    columns=_hypotheses("KEF", "NADE", "KEF-grouped"),
+    trial="seed",
+)
+
+TABLE3_OF_PAIR = replace(
+    TABLE3,
+    name="table3-pair",
+    stage=READINGS,
+    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"]}},
+    claims={},
+    columns=_hypotheses("KEF", "NADE", "KEF-pair", "NADE-pair"),
+)

@@ -1,18 +1,109 @@
-"""larger_sets: conditional densities on real sets of 1,000 to 10,000 rows."""
+"""large_n and larger_sets: a known density to a million rows, real sets of 1,000 to 10,000."""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from kcde.evidence import tolerances
 from kcde.evidence.verdicts import LIMIT_NATS
+from kcde.experiments.large_n import REGRESSORS
 from kcde.methods import BASELINE
-from kcde.metrics.names import COVERAGES, CRPS, NEEDED_SECONDS, NLL, NLL_QUADRATURE
+from kcde.metrics.names import (
+    COVERAGES,
+    CRPS,
+    FIT_SECONDS,
+    LOG_DENSITY_GAP,
+    NEEDED_SECONDS,
+    NLL,
+    NLL_QUADRATURE,
+    PEAK_MEMORY,
+)
 from kcde.pages import style
-from kcde.pages.markdown import number, pipe_table
-from kcde.pages.methods import display
-from kcde.pages.rounding import round_to_half_decade
+from kcde.pages.words import display, number, pipe_table, round_to_half_decade
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+
+_PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
+"""Panel to its metric in the scores."""
+
+_LABELS = {
+    "gap": ("Held-out gap", "nats below the true density"),
+    "seconds": ("Seconds", "processor seconds of one fit"),
+    "memory": ("Memory", "memory of one fit (MiB)"),
+}
+_DASHES = dict(zip(REGRESSORS, ("--", ":"), strict=True))
+
+
+def build_large_n(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return gap, seconds and memory of every method at every n.
+
+    Panels `gap` (nats, `y_low` and `y_high` two standard errors apart from it), `seconds` and
+    `memory` (MiB): x is n, stat `fit`, or `failed` without a number.
+    """
+    # Methods with their own selection, in the order of the scores.
+    scores = scores[scores["setting"] == "{}"]
+    methods = scores["method"].unique()
+    scores = scores.sort_values("n_train", kind="stable")
+    rows = []
+    for panel, metric in _PANELS.items():
+        for method in methods:
+            own = scores[(scores["metric"] == metric) & (scores["method"] == method)]
+            for cell in own.itertuples():
+                half = 2.0 * cell.stderr if panel == "gap" else np.nan
+                known = {"panel": panel, "kind": "curve", "method": method, "n": 1}
+                known |= {"variant": cell.variant, "series": display(method), "x": cell.n_train}
+                known |= {"y": cell.value, "y_low": cell.value - half, "y_high": cell.value + half}
+                rows.append(known | {"stat": "fit" if cell.status == "ok" else "failed"})
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def remarks(frame: pd.DataFrame) -> list[str]:
+    """Say which fits failed."""
+    gaps = frame[(frame["panel"] == "gap") & (frame["stat"] == "failed")]
+    return [f"The fit of {row.series} to {row.x:.0f} rows failed." for row in gaps.itertuples()]
+
+
+def draw_large_n(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw gap, seconds and memory side by side."""
+    with style.figure(style.PAGE, 3.2, columns=3) as (made, axes):
+        fitted = frame[frame["stat"] != "failed"]
+        for letter, place, panel in zip("abc", axes, _LABELS, strict=True):
+            title, label = _LABELS[panel]
+            _draw_cost(place, fitted[fitted["panel"] == panel])
+            place.set_xlabel("training rows $n$")
+            place.set_ylabel(label)
+            style.panel_title(place, letter, title)
+        look = {"loc": "outside upper center", "frameon": False, "fontsize": "small"}
+        made.legend(*axes[0].get_legend_handles_labels(), ncols=4, **look)
+        return style.save(made, stem)
+
+
+def _draw_cost(axes, panel: pd.DataFrame) -> None:
+    for method, rows in panel.groupby("method", sort=False):
+        spread = np.array([rows["y"] - rows["y_low"], rows["y_high"] - rows["y"]])
+        # What reaches below 0 has no place on a logarithmic axis.
+        spread[0] = np.minimum(spread[0], 0.95 * rows["y"])
+        bars = {"yerr": spread, "elinewidth": 0.8} if np.isfinite(spread).all() else {}
+        grey = {"color": style.GREY, "linestyle": _DASHES.get(method)}
+        look = grey if method in _DASHES else style.line(method)  # no methods elsewhere
+        common = {"marker": "o", "markersize": 2.5, "linewidth": 1.2, **look}
+        axes.errorbar(rows["x"], rows["y"], **bars, **common, label=display(method))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+
+
+LARGE_N = Artefact(
+    __name__,
+    name="large_n",
+    kind="figure",
+    shows={"large_n": {}},
+    tolerance=tolerances.SINGLE,
+    build=build_large_n,
+    draw=draw_large_n,
+    remarks=remarks,
+    trial="fit",
+)
+
 
 _SAME_TEST_ROWS = {"parkinsons-people": "parkinsons"}
 _TITLES = {
@@ -150,8 +241,9 @@ def _draw_panel(axes, here: pd.DataFrame, names: list[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-ARTEFACT = Artefact(
+LARGER_SETS = Artefact(
     __name__,
+    name="larger_sets",
     kind="figure",
     shows={"larger_sets": {}},
     build=build,

@@ -1,0 +1,169 @@
+"""Horizontal box plots, a row a method, and their statistics as rows of a tracked CSV."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from kcde.pages import style
+
+WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
+MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
+_STATS = {
+    WHISKER_LOW: "whislo",
+    Q1: "q1",
+    MEDIAN: "med",
+    Q3: "q3",
+    WHISKER_HIGH: "whishi",
+    MEAN: "mean",
+}
+"""Stat of a row to its name in matplotlib."""
+
+KEPT = 20
+"""At most so many outliers of a box are kept, evenly by rank."""
+
+ROW_HEIGHT = 0.165
+"""Height of a row, in inches."""
+
+_HALF = 0.32  # height of half a box, in rows
+_FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis
+_ROOM = 1.04
+_LABEL = 0.8  # height of the label of a reference line, in rows
+
+
+def box_rows(values: np.ndarray, same: Mapping) -> list[dict]:
+    """Return the rows of one box, of kind `box` with each statistic in `y`.
+
+    Whiskers end at the farthest values within 1.5 interquartile ranges of the box (Tukey). At most
+    `KEPT` outliers follow, evenly by rank and including the extremes. `n` is the number of finite
+    values; others are left out and counted in a row with the stat `failed`. `same` are columns that
+    all rows share.
+    """
+    from matplotlib.cbook import boxplot_stats
+
+    values = np.asarray(values, dtype=float)
+    finite = np.sort(values[np.isfinite(values)])
+    row = {"kind": "box", "n": len(finite), **same}
+    lost = len(values) - len(finite)
+    found = [{**row, "stat": FAILED, "y": lost}] if lost else []
+    if not len(finite):
+        return found
+    (box,) = boxplot_stats(finite)
+    outer = box["fliers"]
+    kept = np.unique(np.linspace(0, len(outer) - 1, min(KEPT, len(outer))).round().astype(int))
+    return [
+        *({**row, "stat": stat, "y": box[name]} for stat, name in _STATS.items()),
+        *({**row, "stat": OUTLIER, "y": value} for value in outer[kept]),
+        *found,
+    ]
+
+
+def failures(frame: pd.DataFrame, trial: str) -> list[str]:
+    """Return a sentence that counts the fits without a finite value, or nothing."""
+    lost = frame[(frame["kind"] == "box") & (frame["stat"] == FAILED)]
+    each = [f"{row.y:.0f} of {row.method} ({row.panel})" for row in lost.itertuples()]
+    said = f"Left out, because they failed or are not finite: {trial}s {', '.join(each)}."
+    return [said] if each else []
+
+
+def keys(read_off: str = "") -> list:
+    """Return what the parts of a box are, for `style.legend_above`, and what a ring says."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    edge = {"edgecolor": style.GREY, "linewidth": 0.8}
+    none = {"linestyle": "none", "color": style.GREY}
+    ring = {"markersize": 6, "fillstyle": "none", "markeredgewidth": 1.0}
+    made = [
+        Patch(label="quartiles, as published", facecolor=to_rgba(style.GREY, 0.25), **edge),
+        Patch(label="quartiles, ours", facecolor="none", **edge),
+        style.key("median", marker="|", mew=1.6, markersize=7, **none),
+        style.key("mean", marker="o", markersize=2.2, **none),
+        style.key("within 1.5 box lengths", color=style.GREY, linewidth=0.8),
+        style.key("values beyond", marker="o", markersize=1.8, fillstyle="none", mew=0.5, **none),
+    ]
+    return [*made, *([style.key(read_off, marker="o", **ring, **none)] if read_off else [])]
+
+
+def label_rows(axes, methods: Sequence[str], published: Collection[str], lines: int = 0) -> None:
+    """Give each method a row, from the top, and label it, in bold where it is as published.
+
+    `lines` is the number of reference lines whose labels need room above the first row.
+    """
+    axes.set_ylim(len(methods) - 0.4, -0.6 - _LABEL * lines)
+    style.name_rows(axes, methods)
+    axes.tick_params(axis="y", length=0)
+    for label, method in zip(axes.get_yticklabels(), methods, strict=True):
+        label.set_fontweight("bold" if method in published else "normal")
+    separate_families(axes, methods)
+
+
+def separate_families(axes, methods: Sequence[str]) -> None:
+    """Draw a thin line between a method with its variations, of one colour, and the next method."""
+    colours = [style.line(method)["color"] for method in methods]
+    for row in range(1, len(methods)):
+        if colours[row] != colours[row - 1]:
+            axes.axhline(row - 0.5, color="#DDDDDD", linewidth=0.5, zorder=0)
+
+
+def draw_reference_line(
+    axes, x: float, text: str, colour: str, dashes, place: int = 0, left: bool = True
+) -> None:
+    """Draw a line through all rows up to its label, which begins at it (`left`) or ends there.
+
+    The axes are as `label_rows` left them. `place` counts from the first row upwards; a label at a
+    higher one may lie over the lines of lower ones, which end below it.
+    """
+    foot, head = axes.get_ylim()
+    end = (foot + 0.6 + _LABEL * (place + 1)) / (foot - head)
+    axes.axvline(x, ymax=end, color=colour, linestyle=dashes, linewidth=0.8, zorder=1)
+    look = {"fontsize": 6.5, "bbox": style.WHITE | {"pad": 0.6}}
+    at = (x, -0.6 - _LABEL * (place + 0.5))
+    style.beside(axes, text, at, 3 if left else -3, colour, **look)
+
+
+def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
+    """Return where an axis that starts at 0 ends, so that one huge value does not squeeze the rest.
+
+    Of the upper ends of whiskers, those above three times their median and above three times the
+    largest of `always`, which must be on the axis, lie beyond it.
+    """
+    series = pd.Series([*values, *always], dtype=float)
+    far = _FAR * max([series.median(), *always])
+    return _ROOM * max([*series[series <= far], *always])
+
+
+def draw_boxes(
+    axes, panel: pd.DataFrame, methods: Sequence[str], published: Collection[str]
+) -> None:
+    """Draw the boxes of a panel, with its limits set; those of methods as published are shaded."""
+    drawn = panel[panel["kind"] == "box"]
+    points = drawn[drawn["stat"] == OUTLIER].groupby("method")["y"].apply(list)
+    boxes = drawn[drawn["stat"].isin(_STATS)].pivot(index="method", columns="stat", values="y")
+    for method in dict.fromkeys(drawn.loc[drawn["stat"] == MEAN, "method"]):
+        known = boxes.loc[method], points.get(method, [])
+        _draw_box(axes, methods.index(method), *known, method, method in published)
+
+
+def _draw_box(
+    axes, row: float, box: pd.Series, outliers: Sequence[float], method: str, filled: bool
+) -> None:
+    """Draw a horizontal box; one beyond the axis becomes an arrow with its median beside it."""
+    colour, end = style.line(method)["color"], axes.get_xlim()[1]
+    if box[MEDIAN] > end:
+        axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
+        style.beside(axes, f"{box[MEDIAN]:.3g}", (end, row), -5, colour)
+        return
+    low, q1, middle, q3, high, mean = box[list(_STATS)]
+    thin = {"color": colour, "linewidth": 0.8, "zorder": 2}
+    axes.hlines(row, low, q1, **thin)
+    axes.hlines(row, q3, high, **thin)
+    edge = {"edgecolor": colour, "facecolor": "none", "linewidth": 0.8, "zorder": 2}
+    if filled:
+        axes.barh(row, q3 - q1, 2 * _HALF, q1, color=colour, alpha=0.25, linewidth=0)
+    axes.barh(row, q3 - q1, 2 * _HALF, q1, **edge)
+    axes.vlines(middle, row - _HALF, row + _HALF, colors=colour, linewidth=1.6, zorder=3)
+    axes.plot(mean, row, "o", color=colour, markersize=2.2, zorder=4)
+    shown = [value for value in outliers if value <= end]
+    dots = {"color": colour, "markersize": 1.4, "markeredgewidth": 0.4, "fillstyle": "none"}
+    axes.plot(shown, [row] * len(shown), "o", zorder=2, **dots)
