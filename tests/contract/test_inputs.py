@@ -104,7 +104,7 @@ def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
         wanted = [n for n in wanted if n != "sample_weight"]
         if isinstance(estimator, JointDensity):
             given["X"] = None
-        with pytest.raises(NotFittedError, match="call fit first"):
+        with pytest.raises(NotFittedError, match="fit"):
             getattr(estimator, name)(*[given["Y" if n == "y" else n] for n in wanted])
         tried += 1
     assert tried > 2

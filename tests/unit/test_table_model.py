@@ -100,7 +100,7 @@ def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, messa
         ("DDE", "{}", "no model file can hold it"),
         ("KCEF-F", "{}", "joint density"),
         ("KCEF-l", "{}", "did you mean `KCEF"),
-        ("LinearGaussian", '{"regularization": "x"}', "--options"),
+        ("LinearGaussian", '{"regularization": "x"}', "regularization"),
         ("GP-ML", '{"none": 1}', "none"),
     ],
 )
