@@ -43,7 +43,8 @@ def _errors(here: pd.DataFrame, method: str, metric: str, place: str) -> pd.Seri
     return completed(here, [method], metric, place, variant)[method]
 
 
-def _folds(scores: pd.DataFrame) -> pd.DataFrame:
+def folds(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of the folds of rough terrain."""
     return under(scores[scores["dataset"] == ROUGH_TERRAIN], protocol=FOLDS)
 
 
@@ -55,7 +56,7 @@ def smallest(
     They are corrected for the training rows that folds share. As amended, tuned Gaussian processes
     and the simplest methods are rivals as well, over all ten folds.
     """
-    here = _folds(scores)
+    here = folds(scores)
     overlap = float((here["n_test"] / here["n_train"]).mean())
     ours = _errors(here, METHOD, CENTRED, ROUGH_TERRAIN)
     rivals = [gp, *FLOWS, "LSCDE"]
@@ -78,7 +79,7 @@ def lscde_far_worse(
     scores: pd.DataFrame, test: str = AMENDED, on_terrain: str = "LSCDE"
 ) -> Iterator[Check]:
     """C2: LSCDE's error on rough terrain is above five times every other's; first, CDO's."""
-    here = _folds(scores)
+    here = folds(scores)
     worst = _errors(here, on_terrain, CENTRED, ROUGH_TERRAIN)
     yield Check("scaled error of LSCDE, 1 for a constant", worst.mean())
     for name in [METHOD] if test == FIRST else [METHOD, "GP", *FLOWS]:
@@ -161,9 +162,8 @@ def _tracked(scores: pd.DataFrame, dataset: str, overlapping: bool) -> Iterator[
 
 def panels(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield the places at which LSCDE is compared without clipping: name, metric and scores."""
-    terrain = under(scores[scores["experiment"] == "terrain"], protocol=FOLDS)
     donut = scores[scores["experiment"] == "donut"]
-    yield TERRAIN, CENTRED, terrain
+    yield TERRAIN, CENTRED, folds(scores)
     for place, x in PLACES.items():
         yield f"donut, {place}", CONDITIONAL, under(donut, x=x)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
-from kcde.evidence.cells import AS_PUBLISHED, under, variants
+from kcde.evidence.cells import under, variants
 from kcde.pages import style
 from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
@@ -59,11 +59,10 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
             rows += _days(dataset, found, known)
         whole = under(own, days=None)
         for quantity, name in _ESTIMATES.items():
-            medians = of_repetitions(whole, f"{name}_error_of_training")
-            if len(medians):
+            if len(medians := of_repetitions(whole, f"{name}_error_of_training")):
                 same = {"panel": f"{dataset} {quantity}", "kind": "curve", "stat": LINE}
-                same |= {"series": "training days", "y": medians.mean(), "n": len(medians)}
-                rows.append(same)
+                said = {"series": "training days", "y": medians.mean(), "n": len(medians)}
+                rows.append(same | said)
         for method, arrays in found.items():
             rows += _errors(dataset, {"method": method, "variant": known[method]}, arrays)
     if PEMS not in run:
@@ -94,11 +93,11 @@ def _days(dataset: str, found: Mapping[str, Mapping], known: Mapping[str, str]) 
     for place in shown:
         y = {"method": TEST, "series": "test mean", "y": arrays["test_mean"][0, place]}
         rows.append(curve | {"x": hours[place] + width / 2} | y)
+    curve |= {"method": METHOD, "variant": known.get(METHOD), "series": "mean ± 2 sd"}
     for place in shown if METHOD in found else ():
         mean, reach = arrays["mean"][0, place], 2.0 * arrays["std"][0, place]
-        band = {"series": "mean ± 2 sd", "y": mean, "y_low": mean - reach, "y_high": mean + reach}
-        same = {"method": METHOD, "variant": known[METHOD], "x": hours[place] + width / 2}
-        rows.append(curve | same | band)
+        band = {"y": mean, "y_low": mean - reach, "y_high": mean + reach}
+        rows.append(curve | {"x": hours[place] + width / 2} | band)
     return rows
 
 
@@ -114,11 +113,6 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
             same = {"panel": f"{dataset} {quantity}{view}", "series": f"error of the {quantity}"}
             rows += boxes.box_rows(errors, known | same)
     return rows
-
-
-def remarks(frame: pd.DataFrame) -> list[str]:
-    """State failures."""
-    return boxes.failures(frame, "estimate")
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -176,12 +170,11 @@ def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
 def _draw_errors(axes, panel: pd.DataFrame) -> None:
     means = panel[panel["stat"] == boxes.MEAN]
     methods = list(dict.fromkeys(means["method"]))
-    as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
     lines = panel[panel["stat"] == LINE]
-    boxes.label_rows(axes, methods, as_published, lines=len(lines))
+    boxes.label_rows(axes, methods, means, lines=len(lines))
     for line in lines.itertuples():
         boxes.draw_reference_line(axes, line.y, line.series, style.EXACT, (0, (4, 2)))
-    boxes.draw_boxes(axes, panel, methods, as_published)
+    boxes.draw_boxes(axes, panel, methods)
 
 
 def _draw_days(axes, days: pd.DataFrame) -> None:
@@ -233,5 +226,5 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
-    remarks=remarks,
+    remarks=lambda frame: boxes.failures(frame, "estimate"),
 )

@@ -78,8 +78,7 @@ def varied(scores: pd.DataFrame, variation: str, axis: str, value: object) -> pd
     ending = f"-{variation}"
     here = scores[scores["experiment"].eq(MOMENTS) & scores["dataset"].str.endswith(ending)]
     wanted = here["setting"].map(lambda text: json.loads(text).get(axis) == value).astype(bool)
-    here = here[wanted]
-    return here.assign(dataset=here["dataset"].str.removesuffix(ending))
+    return here[wanted].assign(dataset=here.loc[wanted, "dataset"].str.removesuffix(ending))
 
 
 def timed(scores: pd.DataFrame) -> pd.DataFrame:
@@ -222,10 +221,10 @@ def remarks(drawn: pd.DataFrame) -> list[str]:
     """State how many repetitions there are, and which fits gave no value."""
     own = drawn[drawn["series"] != THROUGHOUT]
     counts = own[own["kind"] == "curve"].groupby("x")["n"].max()
-    each = ", ".join(f"{count:.0f} at n = {magnitude(n)}" for n, count in counts.items())
+    each = [f"{count:.0f} at n = {magnitude(n)}" for n, count in counts.items()]
     if counts.nunique() == 1:
-        each = f"{counts.iloc[0]:.0f}"
-    said = [f"Repetitions: {each}."] if each else []
+        each = [f"{counts.iloc[0]:.0f}"]
+    said = [f"Repetitions: {', '.join(each)}."] if each else []
     lost = [
         f"{row.method} {row.panel} at n = {row.x:g}: {row.y:.0f} of {row.n:.0f}"
         for row in own[own["stat"] == FAILED].itertuples()

@@ -8,6 +8,7 @@ positivity costs by the correlation of x and y.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -85,41 +86,38 @@ class PlotSpec:
     turned: bool = False
     paper_to: float = 0.0
 
+    def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+        """Draw an artefact, see `Draw`.
 
-def drawer(spec: PlotSpec) -> Draw:
-    """Return the `draw` of an artefact.
-
-    A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the panels
-    of one word share one row.
-    """
-
-    def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+        A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the
+        panels of one word share one row.
+        """
         kept = frame[frame["kind"].isin(["curve", curves.BASELINE])]
-        kept = _relative(kept, spec.over) if spec.over else kept
+        kept = _relative(kept, self.over) if self.over else kept
         words = [name.partition(" ")[::2] for name in dict.fromkeys(kept["panel"])]
         columns, rows = (list(dict.fromkeys(each)) for each in zip(*words, strict=True))
-        columns, rows = (rows, columns) if spec.turned else (columns, rows)
-        keys = _keys(kept, spec)
+        columns, rows = (rows, columns) if self.turned else (columns, rows)
+        keys, places = _keys(kept, self), list(product(rows, columns))
         lines = -(-len(keys) // 4)
         size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
         height = 0.3 + 1.9 * len(rows) + 0.16 * lines
-        with style.figure(spec.width, height, **size) as (made, axes):
-            _scale(axes[0, 0], kept, spec)
-            for place, one in enumerate(axes.flat):
-                row, column = rows[place // len(columns)], columns[place % len(columns)]
-                name = f"{row} {column}" if spec.turned else f"{column} {row}".strip()
-                _draw_panel(one, kept[kept["panel"] == name], spec)
-                style.panel_title(
-                    one, ascii_lowercase[place] if axes.size > 1 else "", _title(name, spec)
-                )
+        with style.figure(self.width, height, **size) as (made, axes):
+            _scale(axes[0, 0], kept, self)
+            letters = ascii_lowercase if axes.size > 1 else [""]
+            for one, letter, (row, column) in zip(axes.flat, letters, places, strict=False):
+                name = f"{row} {column}" if self.turned else f"{column} {row}".strip()
+                _draw_panel(one, kept[kept["panel"] == name], self)
+                for part, shown in self.words.items():
+                    name = name.replace(part, shown)
+                if "d=" in name:
+                    name = name.replace("d=", "$d=", 1).replace(" ", "$, ", 1)
+                style.panel_title(one, letter, name)
                 if column == columns[0]:
-                    one.set_ylabel(spec.row_labels.get(row, spec.label))
+                    one.set_ylabel(self.row_labels.get(row, self.label))
                 if row == rows[-1]:
-                    one.set_xlabel(spec.along)
+                    one.set_xlabel(self.along)
             style.legend_above(made, keys, columns=min(4, len(keys)))
             return style.save(made, stem)
-
-    return draw
 
 
 def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -134,19 +132,18 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     """Return the legend: colours are methods, dashes are series."""
     shown = kept[kept["stat"] == spec.stat]
     methods = [name for name in dict.fromkeys(shown["method"]) if name != curves.BASELINE]
+    looks = {each: _line(each, curves.SCHEDULED, shown, spec) for each in methods}
+    found = [style.key(display(each), **look) for each, look in looks.items()]
     if set(methods) == set(shown["panel"]):  # they stand in the titles
-        methods = []
-    found = [
-        style.key(display(each), **_line(each, curves.SCHEDULED, shown, spec)) for each in methods
-    ]
-    drawn = set(shown["series"])
+        found = []
+    drawn = dict.fromkeys(shown["series"])
     names = {curves.BASELINE: spec.baseline, curves.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
     if curves.CONSTRAINED in drawn:
         names |= {curves.SCHEDULED: curves.UNCONSTRAINED, curves.CONSTRAINED: curves.CONSTRAINED}
     elif curves.THROUGHOUT in drawn:
         names[curves.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
     by_dashes: dict[str, list[str]] = {}
-    for series in dict.fromkeys(shown["series"]):
+    for series in drawn:
         if series in names or series not in _DASHES:
             dashes = _line(curves.BASELINE, series, shown, spec)["linestyle"]
             by_dashes.setdefault(dashes, []).append(names.get(series, series.replace("=", " = ")))
@@ -158,12 +155,6 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
         look = {"linestyle": "none", "marker": "|", "markersize": 9}
         found.append(style.key("5% to 95% of the repetitions", color=style.GREY, **look))
     return found
-
-
-def _title(panel: str, spec: PlotSpec) -> str:
-    for part, words in spec.words.items():
-        panel = panel.replace(part, words)
-    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
@@ -214,20 +205,18 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
+    words = {"xycoords": "axes fraction", "color": style.GREY}
     if sizes[-1] < spec.paper_to:
-        words = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 6}
         said = f"the paper: to {_number(spec.paper_to)}"
-        axes.annotate(said, (0.99, 0.99), color=style.GREY, **words)
+        axes.annotate(said, (0.99, 0.99), ha="right", va="top", fontsize=6, **words)
     if (shown["y"] == 0.0).all():
-        words = {"xycoords": "axes fraction", "ha": "center", "color": style.GREY}
-        axes.annotate("0 for every line", (0.5, 0.5), **words)
+        axes.annotate("0 for every line", (0.5, 0.5), ha="center", **words)
 
 
 def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict:
     """Return the look of a line: colours are methods, dashes are variations or series."""
-    own = (
-        style.line(method) if method != curves.BASELINE else {"color": style.GREY, "linestyle": "-"}
-    )
+    grey = {"color": style.GREY, "linestyle": "-"}
+    own = grey if method == curves.BASELINE else style.line(method)
     if series == curves.SCHEDULED:
         return own
     if series.startswith(curves.BY_TOLERANCE):
@@ -244,26 +233,25 @@ TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
-_PAPER_TO = 1e7
+_PAPER_TO, _BOTH = 1e7, (curves.MOST, curves.MEAN)
 _ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
 _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
 def _against_n(
-    metric: str,
-    stats: Sequence[str] = (curves.MEAN,),
-    arrange: Callable[[pd.DataFrame], pd.DataFrame] = curves.panels,
-    scale: float = 1.0,
-    ignoring: bool = False,
+    metric: str, arrange: Callable = curves.panels, ignoring: bool = False, **how
 ) -> Build:
-    """Return the `build` of curves of a metric, beside them those of what ignores x."""
+    """Return the `build` of curves of a metric, beside them those of what ignores x.
+
+    `how` is as in `curves.rows`.
+    """
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
         tidied = curves.tidy(scores, curves.MOMENTS)
         placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
         beside = curves.baseline(placed, names.INDEPENDENCE_LOSS) if ignoring else []
-        return curves.frame([*curves.rows(placed, metric, stats, scale), *beside])
+        return curves.frame([*curves.rows(placed, metric, **how), *beside])
 
     return build
 
@@ -279,15 +267,15 @@ def _seconds_of_pairs(artefact: Artefact, scores: pd.DataFrame, files: list[Path
 
 def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return tidied scores under each law, `s = 0.2` or `uniform`, the drawn one first."""
-    found = {DRAWN_LAW: scores}
     here = scores.loc[scores["dataset"].str.endswith(f"-{LAWS}"), "setting"]
-    for law in sorted(set(here.str.extract(r'"law":\s*"([^"]+)"')[0]), key=parsed_law):
-        found[law] = curves.varied(scores, LAWS, "law", law)
-    named = {law: parsed_law(law) for law in found}
-    return {
-        f"s = {size:g}" if kind == NORMAL else "uniform": curves.tidy(found[law], curves.MOMENTS)
-        for law, (kind, size) in named.items()
-    }
+    laws = sorted(set(here.str.extract(r'"law":\s*"([^"]+)"')[0]), key=parsed_law)
+    found = {DRAWN_LAW: scores} | {law: curves.varied(scores, LAWS, "law", law) for law in laws}
+    tidied = {}
+    for law, own in found.items():
+        kind, size = parsed_law(law)
+        named = f"s = {size:g}" if kind == NORMAL else "uniform"
+        tidied[named] = curves.tidy(own, curves.MOMENTS)
+    return tidied
 
 
 def _of_laws(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -356,12 +344,9 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     cme = cme[~cme["constrained"]]
     # Where the claim holds the share is 0, as above.
     feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
-    found = [
-        *curves.rows(
-            joint.sort_values("constrained", kind="stable"), claims.VIOLATIONS, scale=100.0
-        ),
-        *curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0),
-    ]
+    joint = joint.sort_values("constrained", kind="stable")
+    found = curves.rows(joint, claims.VIOLATIONS, scale=100.0)
+    found += curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
     # Figures 6 and 9 have what a fit costs.
     return curves.frame(
         [row for row in found if row["stat"] not in (curves.SECONDS, curves.MEMORY)]
@@ -381,23 +366,11 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
     return [f"gaussian-{d}-{n}{variation}" for d in claims.DIMENSIONS for n in sizes]
 
 
-def _figure(
-    name: str,
-    methods: Sequence[str],
-    build: Build,
-    plot: PlotSpec,
-    shown: dict | None = None,
-    **more,
-) -> Artefact:
+def _figure(name: str, methods: Sequence[str], build: Build, draw: Draw, **more) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
-    declared = {
-        "shows": {curves.MOMENTS: {"methods": list(methods)} | (shown or {})},
-        "trial": "matrix",
-        "remarks": curves.remarks,
-    }
-    return Artefact(
-        __name__, kind="figure", name=name, build=build, draw=drawer(plot), **(declared | more)
-    )
+    shows = {curves.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
+    common = {"kind": "figure", "shows": shows, "trial": "matrix", "remarks": curves.remarks}
+    return Artefact(__name__, name=name, build=build, draw=draw, **(common | more))
 
 
 _AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
@@ -424,7 +397,7 @@ ARTEFACTS = [
     _figure(
         "fig2",
         ["JDL", "CME"],
-        _against_n(names.SECOND_MOMENT_LOSS, arrange=curves.by_tolerance, ignoring=True),
+        _against_n(names.SECOND_MOMENT_LOSS, curves.by_tolerance, ignoring=True),
         PlotSpec(LOSS_LABEL),
         shown={"datasets": _AT_ONE},
         claims={"J3": claims.robust_to_tolerance},
@@ -432,7 +405,7 @@ ARTEFACTS = [
     _figure(
         "fig3",
         _METHODS,
-        _against_n(names.NORMALISATION_ERROR, (curves.MOST, curves.MEAN)),
+        _against_n(names.NORMALISATION_ERROR, stats=_BOTH),
         PlotSpec(
             _ERROR_LABEL, stat=curves.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
         ),
@@ -441,7 +414,7 @@ ARTEFACTS = [
     _figure(
         "fig4",
         ["CME"],
-        _against_n(names.NORMALISATION_ERROR, (curves.MOST, curves.MEAN), curves.by_tolerance),
+        _against_n(names.NORMALISATION_ERROR, curves.by_tolerance, stats=_BOTH),
         PlotSpec(_ERROR_LABEL, stat=curves.MOST, band=False, width=style.COLUMN),
         shown={"datasets": _AT_ONE},
         claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
@@ -624,22 +597,18 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
         return style.save(made, stem)
 
 
-_SIZES = [f"gaussian-{d}-{n}" for d in (1, 2, 3) for n in (1000, 10_000, 100_000)]
-
-DEPENDENCE = Artefact(
-    __name__,
-    name="dependence",
-    kind="figure",
+DEPENDENCE = _figure(
+    "dependence",
+    (),
+    build_dependence,
+    draw_dependence,
     stage=READINGS,
     shows={
         curves.MOMENTS: {
-            "datasets": [*_SIZES, f"gaussian-1-10000-{LAWS}"],
+            "datasets": [*_named("", claims.PUBLISHED_SIZES[:3]), f"gaussian-1-10000-{LAWS}"],
             "methods": [*POSITIVITY, "CME", "JPDL"],
         },
         curves.PORTFOLIO: {"methods": [*POSITIVITY, "CME", "KLR"]},
     },
-    build=build_dependence,
-    draw=draw_dependence,
-    trial="matrix",
     remarks=lambda drawn: [*remarks_of_dependence(drawn), *curves.remarks(drawn)],
 )
