@@ -33,11 +33,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Panel `donut`: for each place and density (`series`) the mean errors of CDO and of predicting
     zero, and the published values. Arrays come from the `.npz` beside each file.
     """
-    arrays = {}
-    for path in files:
-        if path.with_suffix(".npz").exists():
-            with np.load(path.with_suffix(".npz")) as found:
-                arrays[path.parent.name, path.stem] = dict(found)
+    arrays = claims.arrays(files)
     folds = claims.folds(scores)
     rows = _scatter(TERRAIN, arrays, claims.ROUGH_TERRAIN, "prediction_folds")
     for method, variant in ((METHOD, AS_PUBLISHED), (CLOSED_FORM, OURS)):

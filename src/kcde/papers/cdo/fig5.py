@@ -26,6 +26,8 @@ VIEWS = {
 _ESTIMATES = {"mean": "mean", "sd": "std"}
 """Quantity to the name of its estimate in the `.npz`, and to the beginning of its metrics."""
 
+_TITLES = {PEMS: ("PEMS-SF", "road occupancy")}
+_TITLES |= {METRO: ("Metro Interstate Traffic", "vehicles an hour")}
 LINE, NOT_RUN, TEST = "line", "not_run", "test"
 DAYS = ("Monday", "Tuesday", "Wednesday")
 
@@ -43,18 +45,15 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     have the other views. PEMS-SF is one row of the stat `not_run` where it was not run.
     """
     order = {name: k for k, name in enumerate(artefact.methods)}
-    files = sorted(files, key=lambda path: order.get(path.stem, len(order)))
+    stored = claims.arrays(sorted(files, key=lambda path: order.get(path.stem, len(order))))
     run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
     rows = []
     for dataset in sorted(run, key=lambda name: (name != PEMS, name)):
         own = scores[scores["dataset"] == dataset]
         known = variants(own)
-        found = {}
-        for path in files:
-            if path.parent.name == dataset and path.stem in known:
-                with np.load(path.with_suffix(".npz")) as stored:
-                    if "mean" in stored:  # not where the method failed
-                        found[path.stem] = dict(stored)
+        # Where a method failed there are no moments.
+        whole = [(key[1], each) for key, each in stored.items() if key[0] == dataset]
+        found = {name: each for name, each in whole if name in known and "mean" in each}
         if found:
             rows += _days(dataset, found, known)
         whole = under(own, days=None)
@@ -133,9 +132,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             if view is None:
                 axes = made.add_subplot(grid[place, :])
                 _draw_days(axes, frame[frame["panel"] == f"{dataset} days"])
-                name = {PEMS: "PEMS-SF", METRO: "Metro Interstate Traffic"}.get(dataset, dataset)
+                name, y = _TITLES.get(dataset, (dataset, "y"))
                 style.panel_title(axes, next(letters), f"{name}: {len(DAYS)} days")
-                y = {PEMS: "road occupancy", METRO: "vehicles an hour"}.get(dataset, "y")
                 axes.set_ylabel(y)
                 continue
             for column, (quantity, (linear, end)) in enumerate(scales.items()):

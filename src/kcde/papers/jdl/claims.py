@@ -287,21 +287,17 @@ def similar_and_faster(scores: pd.DataFrame, timing: str = WITH_FACTORS) -> Iter
     yield Check("JDL or CME over JPDL, least", float(faster.min()), at_least=10.0, part=part)
     rivals = [_medians(tidied, metric, name, 3, True) for name in ("JDL", "CME")]
     best = pd.concat(rivals, axis=1).dropna().min(axis=1)
-    ratios = {
-        name: (by_repetition(tidied, metric, name, 3, True).median() / best).dropna()
+    ours, theirs = (
+        (by_repetition(tidied, metric, name, 3, True).median() / best).dropna()
         for name in ("JPDL", "JPDL-unreduced")
-    }
-    wins = _wins_at_large_n(ratios["JPDL-unreduced"])
-    if wins is None:
-        ratio = ratios["JPDL"]
-        wins = None if len(ratio) and (ratio < 1.0).all() else _wins_at_large_n(ratio)
-    yield Check(
-        "constrained JPDL at d = 3 over the faster of JDL and CME: wins at large n only",
-        wins,
-        unless="" if wins is not None else "it wins at every n or at none",
-        part="constrained JPDL wins at large n only",
-        said=by_size(ratios["JPDL"]),
     )
+    wins = _wins_at_large_n(theirs)
+    if wins is None and not (len(ours) and (ours < 1.0).all()):
+        wins = _wins_at_large_n(ours)
+    part = "constrained JPDL wins at large n only"
+    what = "constrained JPDL at d = 3 over the faster of JDL and CME: wins at large n only"
+    why = "it wins at every n or at none" if wins is None else ""
+    yield Check(what, wins, unless=why, part=part, said=by_size(ours))
 
 
 def _wins_at_large_n(ratio: pd.Series) -> bool | None:
@@ -413,21 +409,14 @@ def compared(
 
     For seconds, subsamples that no fit has the metric of do not count as failed.
     """
+    if metric in TIMINGS.values():
+        tidied = tidied[tidied["metric"].eq(metric)]
     found = {}
     for d in EXAMPLES[PORTFOLIO]:
-        curves = [by_repetition(tidied, metric, method, d, held) for method, held in fits]
+        tables = [by_repetition(tidied, metric, method, d, held) for method, held in fits]
         for n in sizes:
-            # A size without fits is a column without numbers.
-            each = [curve.get(n, pd.Series(dtype=float)) for curve in curves]
-            tried = pd.concat(dict(zip(fits, each, strict=True)), axis=1)
-            tried = tried.dropna(how="all") if metric in TIMINGS.values() else tried
-            found[d, n] = done = tried.dropna()
-            if len(done) < 2 or too_many_failed(len(tried) - len(done), len(tried)):
-                names = " and ".join("constrained " * held + method for method, held in fits)
-                raise Missing(
-                    f"too few subsamples with {metric} of {names} at d = {d}, n = {n}: "
-                    f"{len(done)} of {len(tried)}"
-                )
+            done = [table[n] for table in complete(tables, [n], further=False)]
+            found[d, n] = pd.concat(dict(zip(fits, done, strict=True)), axis=1)
     return found
 
 
@@ -444,10 +433,8 @@ def jdl_like_klr(scores: pd.DataFrame, least: float = 0.0) -> Iterator[Check]:
         """Return for each size the p-value in words, where the first fit is not below; else ""."""
         found = compared(tidied, LOGISTIC_LOSS, *fits, sizes=sizes).values()
         tests = [paired_wilcoxon(*values.to_numpy().T) for values in found]
-        return [
-            "" if test.sign < 0 and test.p_value < SIGNIFICANCE else probability(test.p_value)
-            for test in tests
-        ]
+        lower = [test.sign < 0 and test.p_value < SIGNIFICANCE for test in tests]
+        return ["" if low else probability(t.p_value) for t, low in zip(tests, lower, strict=True)]
 
     not_lower = significant(JDL, CME, sizes=[1000])
     ratios = [
@@ -456,26 +443,19 @@ def jdl_like_klr(scores: pd.DataFrame, least: float = 0.0) -> Iterator[Check]:
         if size not in [(10, 1000), (25, 1000)]
     ]
     not_hurt = significant(CME, CME_HELD)
-    yield Check(
-        "d at which JDL is significantly below CME at n = 1000",
-        not_lower.count(""),
-        at_least=len(not_lower),
-        part="JDL below CME at n = 1000",
-        said=f"p elsewhere {', '.join(filter(None, not_lower))}" if any(not_lower) else "",
-    )
-    yield Check(
-        "sizes at which constrained JDL is on par with KLR",
-        sum(least <= ratio <= 1.05 for ratio in ratios),
-        at_least=len(ratios),
-        part="constrained JDL on par with KLR",
-        said=f"ratios of mean losses {min(ratios):.2f} to {max(ratios):.2f}",
-    )
-    yield Check(
-        "sizes at which constraints raise CME's loss significantly",
-        not_hurt.count(""),
-        at_least=len(not_hurt),
-        part="constraints hurt CME",
-    )
+    part = "JDL below CME at n = 1000"
+    said = f"p elsewhere {', '.join(filter(None, not_lower))}" if any(not_lower) else ""
+    what = "d at which JDL is significantly below CME at n = 1000"
+    yield _everywhere(what, [not p for p in not_lower], part, said)
+    part, on_par = "constrained JDL on par with KLR", [least <= each <= 1.05 for each in ratios]
+    said = f"ratios of mean losses {min(ratios):.2f} to {max(ratios):.2f}"
+    yield _everywhere("sizes at which constrained JDL is on par with KLR", on_par, part, said)
+    what = "sizes at which constraints raise CME's loss significantly"
+    yield _everywhere(what, [not p for p in not_hurt], "constraints hurt CME")
+
+
+def _everywhere(what: str, kept: Sequence[bool], part: str, said: str = "") -> Check:
+    return Check(what, sum(kept), at_least=len(kept), part=part, said=said)
 
 
 def fewer_negative(scores: pd.DataFrame) -> Iterator[Check]:
@@ -492,13 +472,10 @@ def fewer_negative(scores: pd.DataFrame) -> Iterator[Check]:
     ratios = [float(each[CME] / each[CME_HELD]) if each[CME_HELD] else np.inf for each in some]
     largest = max(float(values[JDL_HELD].mean()) for values in none)
     yield Check("largest mean share of constrained JDL", largest, at_most=0.0, part="JDL has none")
-    yield Check(
-        "sizes at which the share of CME falls two- to five-fold",
-        sum(2.0 <= ratio <= 5.0 for ratio in ratios),
-        at_least=len(ratios),
-        part="CME two- to five-fold",
-        said=f"factors {min(ratios):.2f} to {max(ratios):.2f}",
-    )
+    kept = [2.0 <= ratio <= 5.0 for ratio in ratios]
+    said = f"factors {min(ratios):.2f} to {max(ratios):.2f}"
+    what = "sizes at which the share of CME falls two- to five-fold"
+    yield _everywhere(what, kept, "CME two- to five-fold", said)
 
 
 def comparable_seconds(

@@ -150,17 +150,17 @@ def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows(
-    placed: pd.DataFrame, metric: str, stats: Sequence[str] = (MEAN,), scale: float = 1.0
+    placed: pd.DataFrame, metric: str, scale: float = 1.0, stats: tuple = (MEAN,), costs=True
 ) -> list[dict]:
     """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
-    `n`; then `FAILED` where there are such, `SECONDS` and `MEMORY`.
+    `n`; then, as `costs`, `FAILED` where there are such, `SECONDS` and `MEMORY`.
     """
     found = []
     keys = ["panel", "method", "variant", "series", "n"]
-    for (panel, method, variant, series, x), fits in placed.groupby(keys, sort=False):
-        names = {"panel": panel, "method": method, "variant": variant, "series": series, "x": x}
+    for cell, fits in placed.groupby(keys, sort=False):
+        names = dict(zip([*keys[:-1], "x"], cell, strict=True))
         numbers = fits[fits["status"].eq("ok")]
         values = scale * numbers.loc[numbers["metric"] == metric, "value"]
         tried, enough = fits["split"].nunique(), len(values) >= ENOUGH
@@ -169,6 +169,8 @@ def rows(
             y = values.mean() if stat == MEAN else values.max()
             curve = {"kind": "curve", "stat": stat, "y": y, "y_low": low, "y_high": high}
             found.append(names | curve | {"n": len(values)})
+        if not costs:
+            continue
         beside = names | {"kind": "cost", "n": tried}
         if len(values) < tried:
             found.append(beside | {"kind": FAILED, "stat": FAILED, "y": tried - len(values)})
@@ -177,11 +179,6 @@ def rows(
         peak = numbers.loc[numbers["metric"] == "peak_memory", "value"].max()
         found.append(beside | {"stat": MEMORY, "y": peak})
     return found
-
-
-def only_curves(found: Sequence[dict]) -> list[dict]:
-    """Return the rows of kind `curve`."""
-    return [row for row in found if row["kind"] == "curve"]
 
 
 def timing_rows(placed: pd.DataFrame) -> list[dict]:
@@ -197,7 +194,7 @@ def timing_rows(placed: pd.DataFrame) -> list[dict]:
         )
     placed = placed[placed["split"].isin(timed_ones)]
     without = placed.assign(panel=placed["panel"] + EXCLUDED)
-    return [*rows(placed, whole), *only_curves(rows(without, solved))]
+    return [*rows(placed, whole), *rows(without, solved, costs=False)]
 
 
 def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:

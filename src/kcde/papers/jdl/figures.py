@@ -321,7 +321,7 @@ def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> 
         found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
         beside = curves.baseline(placed, ignoring) if ignoring else []
         # More than the tolerance where a factor is capped.
-        left = curves.only_curves(curves.rows(placed, "trace_error_x", scale=100.0))
+        left = curves.rows(placed, "trace_error_x", scale=100.0, costs=False)
         traces = [row | {"kind": "cost", "stat": TRACE} for row in left]
         return curves.frame([*found, *beside, *traces])
 
@@ -366,7 +366,7 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
     return [f"gaussian-{d}-{n}{variation}" for d in claims.DIMENSIONS for n in sizes]
 
 
-def _figure(name: str, methods: Sequence[str], build: Build, draw: Draw, **more) -> Artefact:
+def _figure(name: str, build: Build, draw: Draw, methods: Sequence[str] = (), **more) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
     shows = {curves.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
     common = {"kind": "figure", "shows": shows, "trial": "matrix", "remarks": curves.remarks}
@@ -385,9 +385,9 @@ _ALONG = "days $n$"
 ARTEFACTS = [
     _figure(
         "fig1",
-        _METHODS,
         _against_n(names.SECOND_MOMENT_LOSS, ignoring=True),
         PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
+        methods=_METHODS,
         claims={
             "J1": claims.ordered,
             "J2": claims.rises_when_loosened,
@@ -396,47 +396,46 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        ["JDL", "CME"],
         _against_n(names.SECOND_MOMENT_LOSS, curves.by_tolerance, ignoring=True),
         PlotSpec(LOSS_LABEL),
+        methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
         claims={"J3": claims.robust_to_tolerance},
     ),
     _figure(
         "fig3",
-        _METHODS,
         _against_n(names.NORMALISATION_ERROR, stats=_BOTH),
         PlotSpec(
             _ERROR_LABEL, stat=curves.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
         ),
+        methods=_METHODS,
         claims={"J5": claims.inverse_to_sample_size, "J7": claims.mitigated_by_constraints},
     ),
     _figure(
         "fig4",
-        ["CME"],
         _against_n(names.NORMALISATION_ERROR, curves.by_tolerance, stats=_BOTH),
         PlotSpec(_ERROR_LABEL, stat=curves.MOST, band=False, width=style.COLUMN),
+        methods=["CME"],
         shown={"datasets": _AT_ONE},
         claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
     ),
     _figure(
         "fig5",
-        _METHODS,
         _against_n(names.PSD_VIOLATION_RATE, scale=100.0),
         PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01, paper_to=_PAPER_TO),
+        methods=_METHODS,
         claims={"J8": claims.semidefinite},
     ),
     _figure(
         "fig6",
-        _ALL,
         _seconds_of_pairs,
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO),
+        methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
         tolerance=tolerances.VERDICTS,  # its curves are of seconds
     ),
     _figure(
         "laws",
-        _ALL,
         _of_laws,
         PlotSpec(LOSS_LABEL, band=False, turned=True),
         shows={
@@ -451,9 +450,9 @@ ARTEFACTS = [
     ),
     _figure(
         "bandwidths",
-        ["JDL", "CME", "JPDL"],
         _of_bandwidths,
         PlotSpec(LOSS_LABEL, along="largest factor of a bandwidth", band=False),
+        methods=["JDL", "CME", "JPDL"],
         shown={
             "datasets": _SMALL + _named(f"-{FACTORS}", (1000, 10_000)),
             "only": {"JPDL": _SMALL},
@@ -462,7 +461,6 @@ ARTEFACTS = [
     ),
     _figure(
         "fig7",
-        (),
         _of_portfolios(names.LOGISTIC_LOSS, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
         claims={"J10": claims.jdl_like_klr},
@@ -470,7 +468,6 @@ ARTEFACTS = [
     ),
     _figure(
         "fig8",
-        (),
         _of_portfolios(names.NEGATIVE_PROBABILITY_RATE, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG),
         claims={"J11": claims.fewer_negative},
@@ -478,7 +475,6 @@ ARTEFACTS = [
     ),
     _figure(
         "fig9",
-        (),
         _of_portfolios(),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
@@ -487,7 +483,6 @@ ARTEFACTS = [
     ),
     _figure(
         "structure",
-        _METHODS,
         _of_structure,
         PlotSpec(
             "share of test pairs (%)",
@@ -558,13 +553,12 @@ def build_dependence(artefact: Artefact, scores: pd.DataFrame, files: list[Path]
 
 def remarks_of_dependence(drawn: pd.DataFrame) -> list[str]:
     """State what each kind of positivity leaves of the loss of ignoring x."""
-    found = []
     ignoring = drawn.loc[drawn["series"] == curves.BASELINE, ["panel", "x", "y"]]
     paired = drawn[drawn["kind"] == "scatter"].merge(ignoring, on=["panel", "x"])
     strong = paired[paired["x"] > _STRONG]
-    for (panel, series), own in strong.groupby(["panel", "series"], sort=False):
-        share = np.exp(np.mean(np.log(own["y_x"] / own["y_y"])))
-        found.append(f"{panel} {series} {100 * share:.2g}%")
+    logs = np.log(strong["y_x"] / strong["y_y"])
+    means = logs.groupby([strong["panel"], strong["series"]], sort=False).mean()
+    found = [f"{' '.join(key)} {100 * np.exp(mean):.2g}%" for key, mean in means.items()]
     said = f"Above |ρ| = {_STRONG} a fit leaves, in the geometric mean, of the loss of ignoring x: "
     return [f"{said}{', '.join(found)}."] if found else []
 
@@ -599,7 +593,6 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
 
 DEPENDENCE = _figure(
     "dependence",
-    (),
     build_dependence,
     draw_dependence,
     stage=READINGS,
