@@ -158,11 +158,11 @@ def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
     """Return up to where the axis of an error is linear, and where it ends."""
     errors = frame[frame["series"] == f"error of the {quantity}"]
     medians = errors.loc[errors["stat"] == boxes.MEDIAN, "y"]
-    if not (medians > 0.0).any():
+    positive = medians[medians > 0.0]
+    if not len(positive):
         return 0.1, 1.0
-    least = medians[medians > 0.0].min()
     shown = errors.loc[errors["stat"] != boxes.FAILED, "y"]
-    return 10.0 ** math.floor(math.log10(least)), 1.1 * shown.max()
+    return 10.0 ** math.floor(math.log10(positive.min())), 1.1 * shown.max()
 
 
 def _draw_errors(axes, panel: pd.DataFrame) -> None:

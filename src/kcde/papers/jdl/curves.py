@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import VARIATIONS
+from kcde.evidence.cells import under
 from kcde.metrics.names import MATCHED
 from kcde.pages.words import magnitude
 from kcde.papers.artefact import FIGURE_COLUMNS
@@ -77,8 +78,8 @@ def varied(scores: pd.DataFrame, variation: str, axis: str, value: object) -> pd
     """Return the Gaussian pairs of a variation under one setting, named as the plain ones."""
     ending = f"-{variation}"
     here = scores[scores["experiment"].eq(MOMENTS) & scores["dataset"].str.endswith(ending)]
-    wanted = here["setting"].map(lambda text: json.loads(text).get(axis) == value).astype(bool)
-    return here[wanted].assign(dataset=here.loc[wanted, "dataset"].str.removesuffix(ending))
+    here = under(here, **{axis: value})
+    return here.assign(dataset=here["dataset"].str.removesuffix(ending))
 
 
 def timed(scores: pd.DataFrame) -> pd.DataFrame:
@@ -189,9 +190,7 @@ def timing_rows(placed: pd.DataFrame) -> list[dict]:
     whole, solved = f"{MATCHED}{WHOLE}", f"{MATCHED}{SOLVED}"
     timed_ones = placed.loc[placed["metric"].isin([whole, solved]), "split"]
     if not len(timed_ones):
-        raise ValueError(
-            "no fit was timed at matched bandwidths: `matched_repetitions` must be at least 1"
-        )
+        raise ValueError("no fit was timed: `matched_repetitions` must be at least 1")
     placed = placed[placed["split"].isin(timed_ones)]
     without = placed.assign(panel=placed["panel"] + EXCLUDED)
     return [*rows(placed, whole), *rows(without, solved, costs=False)]

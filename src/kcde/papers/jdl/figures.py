@@ -239,19 +239,17 @@ _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
-def _against_n(
-    metric: str, arrange: Callable = curves.panels, ignoring: bool = False, **how
-) -> Build:
+def _against_n(metric: str, arrange: Callable = curves.panels, ignoring: str = "", **how) -> Build:
     """Return the `build` of curves of a metric, beside them those of what ignores x.
 
-    `how` is as in `curves.rows`.
+    The metric of the latter is `ignoring`; `how` is as in `curves.rows`.
     """
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
         tidied = curves.tidy(scores, curves.MOMENTS)
         placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
-        beside = curves.baseline(placed, names.INDEPENDENCE_LOSS) if ignoring else []
-        return curves.frame([*curves.rows(placed, metric, **how), *beside])
+        found = curves.rows(placed, metric, **how)
+        return curves.frame([*found, *curves.baseline(placed, ignoring)])
 
     return build
 
@@ -319,11 +317,10 @@ def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> 
         twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
         placed = curves.panels(pd.concat([tidied, twice], ignore_index=True))
         found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
-        beside = curves.baseline(placed, ignoring) if ignoring else []
         # More than the tolerance where a factor is capped.
         left = curves.rows(placed, "trace_error_x", scale=100.0, costs=False)
         traces = [row | {"kind": "cost", "stat": TRACE} for row in left]
-        return curves.frame([*found, *beside, *traces])
+        return curves.frame([*found, *curves.baseline(placed, ignoring), *traces])
 
     return build
 
@@ -385,7 +382,7 @@ _ALONG = "days $n$"
 ARTEFACTS = [
     _figure(
         "fig1",
-        _against_n(names.SECOND_MOMENT_LOSS, ignoring=True),
+        _against_n(names.SECOND_MOMENT_LOSS, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={
@@ -396,7 +393,7 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        _against_n(names.SECOND_MOMENT_LOSS, curves.by_tolerance, ignoring=True),
+        _against_n(names.SECOND_MOMENT_LOSS, curves.by_tolerance, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL),
         methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
