@@ -409,14 +409,19 @@ def compared(
 
     For seconds, subsamples that no fit has the metric of do not count as failed.
     """
-    if metric in TIMINGS.values():
-        tidied = tidied[tidied["metric"].eq(metric)]
     found = {}
     for d in EXAMPLES[PORTFOLIO]:
         tables = [by_repetition(tidied, metric, method, d, held) for method, held in fits]
         for n in sizes:
-            done = [table[n] for table in complete(tables, [n], further=False)]
-            found[d, n] = pd.concat(dict(zip(fits, done, strict=True)), axis=1)
+            # A size without fits is a column without numbers.
+            each = [curve.get(n, pd.Series(dtype=float)) for curve in tables]
+            tried = pd.concat(dict(zip(fits, each, strict=True)), axis=1)
+            tried = tried.dropna(how="all") if metric in TIMINGS.values() else tried
+            found[d, n] = done = tried.dropna()
+            if len(done) < 2 or too_many_failed(len(tried) - len(done), len(tried)):
+                said = " and ".join("constrained " * held + method for method, held in fits)
+                said = f"too few subsamples with {metric} of {said} at d = {d}, n = {n}: "
+                raise Missing(f"{said}{len(done)} of {len(tried)}")
     return found
 
 
