@@ -206,15 +206,8 @@ class Artefact:
     @property
     def methods(self) -> tuple[str, ...]:
         """The columns of a table, or the methods shown, in their order."""
-        shown = [name for names in self.listed.values() for name in names]
+        shown = [name for wanted in self.shows.values() for name in wanted.get("methods", ())]
         return self.columns or tuple(dict.fromkeys(shown))
-
-    @property
-    def listed(self) -> dict[str, list[str]]:
-        """The methods of each experiment of which it lists those that it shows."""
-        return {
-            name: wanted["methods"] for name, wanted in self.shows.items() if "methods" in wanted
-        }
 
     @property
     def target(self) -> str:

@@ -69,11 +69,9 @@ def shown(artefact: Artefact, scores: pd.DataFrame, path: Path) -> pd.DataFrame:
     # Rows of `similarity` have the hypothesis in place of the method.
     methods = scores["method"].str.replace(r"^H0: (\S+) closer than .*", r"\1", regex=True)
     for shown, wanted in artefact.shows.items():
-        rows = scores["experiment"] == shown
-        for name, column in (("datasets", scores["dataset"]), ("methods", methods)):
-            if name in wanted:
-                rows &= column.isin(wanted[name])
-        own |= rows & ~methods.isin(wanted.get("but", ()))
+        rows = scores["experiment"].eq(shown) & ~methods.isin(wanted.get("but", ()))
+        rows &= scores["dataset"].isin(wanted.get("datasets", scores["dataset"]))
+        own |= rows & methods.isin(wanted.get("methods", methods))
     if not own.any():
         raise ValueError(f"{path} has no scores that {artefact.key} shows")
     return scores[own].reset_index(drop=True)
@@ -91,8 +89,7 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
         drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
         if Path(into).name == AT_PAPER_SCALE:
             (stage / f"{artefact.key}.md").unlink()
-            drawn = [each for each in drawn if each.exists()]
-        return [Path(into) / name.relative_to(stage) for name in drawn]
+        return [Path(into) / name.relative_to(stage) for name in drawn if name.exists()]
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:

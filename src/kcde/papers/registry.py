@@ -16,9 +16,7 @@ def _found() -> list[Artefact]:
         name = f"kcde.papers.{path.parent.name}.{path.stem}"
         for value in vars(importlib.import_module(name)).values():
             several = value if isinstance(value, list | tuple) else [value]
-            found += [
-                each for each in several if isinstance(each, Artefact) and each.module == name
-            ]
+            found += [a for a in several if isinstance(a, Artefact) and a.module == name]
     return sorted(found, key=lambda artefact: artefact.key)
 
 
@@ -30,9 +28,7 @@ def select(target: str) -> list[Artefact]:
     """Return the artefacts that a name on the command line stands for."""
     if target == "all":
         return list(ARTEFACTS.values())
-    found = [
-        artefact for artefact in ARTEFACTS.values() if target in (artefact.paper, artefact.key)
-    ]
+    found = [each for each in ARTEFACTS.values() if target in (each.paper, each.key)]
     if not found:
         raise ValueError(
             f"no artefact is called {target!r}{nearest(target, ARTEFACTS)}; "

@@ -12,16 +12,8 @@ from kcde.pages import style
 from kcde.pages.words import significant
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.cdo.claims import (
-    CENTRED,
-    CONDITIONAL,
-    FOLDS,
-    JOINT,
-    METHOD,
-    METRO,
-    PLACES,
-    of_repetitions,
-)
+from kcde.papers.cdo import claims
+from kcde.papers.cdo.claims import CENTRED, METHOD, PLACES
 from kcde.papers.cdo.fig4 import READ_OFF, ZERO
 
 CLOSED_FORM = "Nadaraya-Watson-CDO"
@@ -41,27 +33,22 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Panel `donut`: for each place and density (`series`) the mean errors of CDO and of predicting
     zero, and the published values. Arrays come from the `.npz` beside each file.
     """
-    arrays = {}
-    for path in files:
-        if path.with_suffix(".npz").exists():
-            with np.load(path.with_suffix(".npz")) as found:
-                arrays[path.parent.name, path.stem] = dict(found)
-    rows = []
-    terrain = under(scores[scores["experiment"] == "terrain"], protocol=FOLDS)
-    for dataset, here in terrain.groupby("dataset", sort=False):
-        rows += _scatter(TERRAIN, arrays, dataset, "prediction_folds")
-        for method, variant in ((METHOD, AS_PUBLISHED), (CLOSED_FORM, OURS)):
-            found = values(here, method, CENTRED, variant).dropna()
-            if len(found):
-                same = {"panel": TERRAIN, "kind": "scatter", "method": method, "stat": ERROR}
-                said = {"variant": variant, "series": CENTRED, "y": found.mean(), "n": len(found)}
-                rows.append(same | said)
-    traffic = scores.loc[scores["experiment"] == "traffic", "dataset"]
-    for dataset in dict.fromkeys(traffic):
-        for panel, name in ((MEAN, "mean"), (SD, "std")):
-            rows += _scatter(panel, arrays, dataset, name)
+    arrays = claims.arrays(files)
+    folds = claims.folds(scores)
+    rows = _scatter(TERRAIN, arrays, claims.ROUGH_TERRAIN, "prediction_folds")
+    for method, variant in ((METHOD, AS_PUBLISHED), (CLOSED_FORM, OURS)):
+        found = values(folds, method, CENTRED, variant).dropna()
+        same = {"panel": TERRAIN, "method": method, "variant": variant, "series": CENTRED}
+        rows += _error(same, found)
+    rows += _scatter(MEAN, arrays, claims.METRO, "mean") + _scatter(SD, arrays, claims.METRO, "std")
     rows += _donut(scores[scores["experiment"] == "donut"])
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _error(same: Mapping, found: pd.Series) -> list[dict]:
+    """Return the mean of errors as a row, none where there are none."""
+    row = {"kind": "scatter", "stat": ERROR, "y": found.mean(), "n": len(found)}
+    return [{**same, **row}] if len(found) else []
 
 
 def _scatter(panel: str, arrays: Mapping, dataset: str, name: str) -> list[dict]:
@@ -87,14 +74,11 @@ def _donut(donut: pd.DataFrame) -> list[dict]:
     for place, x in PLACES.items() if len(donut) else ():
         here = under(donut, x=x)
         same = {"panel": DONUT, "kind": "scatter", "series": f"{place}, joint"}
-        for error, target in ((JOINT, "joint"), (CONDITIONAL, "conditional")):
-            own = same | {"series": f"{place}, {target}", "stat": ERROR}
-            for method, found in (
-                ({"method": METHOD, "variant": AS_PUBLISHED}, values(here, METHOD, error).dropna()),
-                ({"method": ZERO}, of_repetitions(here, f"{error}_of_zero")),
-            ):
-                if len(found):
-                    rows.append(own | method | {"y": found.mean(), "n": len(found)})
+        for error, target in ((claims.JOINT, "joint"), (claims.CONDITIONAL, "conditional")):
+            own = same | {"series": f"{place}, {target}"}
+            ours = values(here, METHOD, error).dropna()
+            rows += _error(own | {"method": METHOD, "variant": AS_PUBLISHED}, ours)
+            rows += _error(own | {"method": ZERO}, claims.of_repetitions(here, f"{error}_of_zero"))
         for row in seen[(seen["panel"] == place) & (seen["method"] == METHOD)].itertuples():
             printed = {"method": METHOD, "variant": "published", "stat": READ_OFF, "y": row.value}
             rows.append(same | printed)
@@ -158,7 +142,7 @@ ARTEFACT = Artefact(
     kind="figure",
     shows={
         "terrain": {"methods": [METHOD, CLOSED_FORM]},
-        "traffic": {"datasets": [METRO], "methods": [METHOD, CLOSED_FORM]},
+        "traffic": {"datasets": [claims.METRO], "methods": [METHOD, CLOSED_FORM]},
         "donut": {"methods": [METHOD]},
     },
     build=build,

@@ -1,22 +1,17 @@
 """Horizontal box plots, a row a method, and their statistics as rows of a tracked CSV."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from kcde.evidence.cells import AS_PUBLISHED
 from kcde.pages import style
 
 WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
 MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
-_STATS = {
-    WHISKER_LOW: "whislo",
-    Q1: "q1",
-    MEDIAN: "med",
-    Q3: "q3",
-    WHISKER_HIGH: "whishi",
-    MEAN: "mean",
-}
+_STATS = {WHISKER_LOW: "whislo", Q1: "q1", MEDIAN: "med", Q3: "q3", WHISKER_HIGH: "whishi"}
+_STATS |= {MEAN: "mean"}
 """Stat of a row to its name in matplotlib."""
 
 KEPT = 20
@@ -43,19 +38,15 @@ def box_rows(values: np.ndarray, same: Mapping) -> list[dict]:
 
     values = np.asarray(values, dtype=float)
     finite = np.sort(values[np.isfinite(values)])
-    row = {"kind": "box", "n": len(finite), **same}
     lost = len(values) - len(finite)
-    found = [{**row, "stat": FAILED, "y": lost}] if lost else []
-    if not len(finite):
-        return found
-    (box,) = boxplot_stats(finite)
-    outer = box["fliers"]
-    kept = np.unique(np.linspace(0, len(outer) - 1, min(KEPT, len(outer))).round().astype(int))
-    return [
-        *({**row, "stat": stat, "y": box[name]} for stat, name in _STATS.items()),
-        *({**row, "stat": OUTLIER, "y": value} for value in outer[kept]),
-        *found,
-    ]
+    found = [(FAILED, lost)] if lost else []
+    if len(finite):
+        (box,) = boxplot_stats(finite)
+        outer = box["fliers"]
+        kept = np.unique(np.linspace(0, len(outer) - 1, min(KEPT, len(outer))).round().astype(int))
+        shown = [(stat, box[name]) for stat, name in _STATS.items()]
+        found = [*shown, *((OUTLIER, value) for value in outer[kept]), *found]
+    return [{"kind": "box", "n": len(finite), **same, "stat": stat, "y": y} for stat, y in found]
 
 
 def failures(frame: pd.DataFrame, trial: str) -> list[str]:
@@ -85,14 +76,16 @@ def keys(read_off: str = "") -> list:
     return [*made, *([style.key(read_off, marker="o", **ring, **none)] if read_off else [])]
 
 
-def label_rows(axes, methods: Sequence[str], published: Collection[str], lines: int = 0) -> None:
+def label_rows(axes, methods: Sequence[str], cells: pd.DataFrame, lines: int = 0) -> None:
     """Give each method a row, from the top, and label it, in bold where it is as published.
 
-    `lines` is the number of reference lines whose labels need room above the first row.
+    `cells` has methods and their variants. `lines` is the number of reference lines whose labels
+    need room above the first row.
     """
     axes.set_ylim(len(methods) - 0.4, -0.6 - _LABEL * lines)
     style.name_rows(axes, methods)
     axes.tick_params(axis="y", length=0)
+    published = set(cells.loc[cells["variant"] == AS_PUBLISHED, "method"])
     for label, method in zip(axes.get_yticklabels(), methods, strict=True):
         label.set_fontweight("bold" if method in published else "normal")
     separate_families(axes, methods)
@@ -133,23 +126,20 @@ def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
     return _ROOM * max([*series[series <= far], *always])
 
 
-def draw_boxes(
-    axes, panel: pd.DataFrame, methods: Sequence[str], published: Collection[str]
-) -> None:
+def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str]) -> None:
     """Draw the boxes of a panel, with its limits set; those of methods as published are shaded."""
     drawn = panel[panel["kind"] == "box"]
     points = drawn[drawn["stat"] == OUTLIER].groupby("method")["y"].apply(list)
     boxes = drawn[drawn["stat"].isin(_STATS)].pivot(index="method", columns="stat", values="y")
-    for method in dict.fromkeys(drawn.loc[drawn["stat"] == MEAN, "method"]):
-        known = boxes.loc[method], points.get(method, [])
-        _draw_box(axes, methods.index(method), *known, method, method in published)
+    for row in drawn[drawn["stat"] == MEAN].itertuples():
+        known = boxes.loc[row.method], points.get(row.method, [])
+        colour, filled = style.line(row.method)["color"], row.variant == AS_PUBLISHED
+        _draw_box(axes, methods.index(row.method), *known, colour, filled)
 
 
-def _draw_box(
-    axes, row: float, box: pd.Series, outliers: Sequence[float], method: str, filled: bool
-) -> None:
+def _draw_box(axes, row: int, box: pd.Series, outliers: list, colour: str, filled: bool) -> None:
     """Draw a horizontal box; one beyond the axis becomes an arrow with its median beside it."""
-    colour, end = style.line(method)["color"], axes.get_xlim()[1]
+    end = axes.get_xlim()[1]
     if box[MEDIAN] > end:
         axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
         style.beside(axes, f"{box[MEDIAN]:.3g}", (end, row), -5, colour)

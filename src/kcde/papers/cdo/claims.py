@@ -1,8 +1,10 @@
 """The claims of cdo as checks, and the names of metrics and places that its artefacts share."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from kcde.data.names import DONUT, SIMULATED_TRAFFIC
@@ -43,7 +45,8 @@ def _errors(here: pd.DataFrame, method: str, metric: str, place: str) -> pd.Seri
     return completed(here, [method], metric, place, variant)[method]
 
 
-def _folds(scores: pd.DataFrame) -> pd.DataFrame:
+def folds(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of the folds of rough terrain."""
     return under(scores[scores["dataset"] == ROUGH_TERRAIN], protocol=FOLDS)
 
 
@@ -55,7 +58,7 @@ def smallest(
     They are corrected for the training rows that folds share. As amended, tuned Gaussian processes
     and the simplest methods are rivals as well, over all ten folds.
     """
-    here = _folds(scores)
+    here = folds(scores)
     overlap = float((here["n_test"] / here["n_train"]).mean())
     ours = _errors(here, METHOD, CENTRED, ROUGH_TERRAIN)
     rivals = [gp, *FLOWS, "LSCDE"]
@@ -78,7 +81,7 @@ def lscde_far_worse(
     scores: pd.DataFrame, test: str = AMENDED, on_terrain: str = "LSCDE"
 ) -> Iterator[Check]:
     """C2: LSCDE's error on rough terrain is above five times every other's; first, CDO's."""
-    here = _folds(scores)
+    here = folds(scores)
     worst = _errors(here, on_terrain, CENTRED, ROUGH_TERRAIN)
     yield Check("scaled error of LSCDE, 1 for a constant", worst.mean())
     for name in [METHOD] if test == FIRST else [METHOD, "GP", *FLOWS]:
@@ -103,10 +106,10 @@ def competitive(scores: pd.DataFrame, error: str = JOINT, test: str = AMENDED) -
         said = f"the lower of GP and LSCDE; predicting zero has {zero:.3g}"
         yield Check(f"error of CDO at {place}", means[-1][METHOD], below=lowest, said=said)
     if flows:
-        over_both = {name: sum(each[name] for each in means) / len(means) for name in means[0]}
+        over_both = pd.DataFrame(means).mean()
         flow = min(flows, key=over_both.__getitem__)
         said = f"{over_both[METHOD]:.3g} and {over_both[flow]:.3g}"
-        ratio = over_both[METHOD] / over_both[flow]
+        ratio = float(over_both[METHOD] / over_both[flow])
         yield Check(f"error over {display(flow)}'s, mean over x", ratio, at_most=1.1, said=said)
 
 
@@ -159,11 +162,16 @@ def _tracked(scores: pd.DataFrame, dataset: str, overlapping: bool) -> Iterator[
         yield Check(what, ours, at_most=min(rivals), said="the lowest of its rivals")
 
 
+def arrays(files: Iterable[Path]) -> dict[tuple[str, str], dict[str, np.ndarray]]:
+    """Return the arrays beside files of scores by data set and method."""
+    beside = [path.with_suffix(".npz") for path in files]
+    return {(path.parent.name, path.stem): dict(np.load(path)) for path in beside if path.exists()}
+
+
 def panels(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield the places at which LSCDE is compared without clipping: name, metric and scores."""
-    terrain = under(scores[scores["experiment"] == "terrain"], protocol=FOLDS)
     donut = scores[scores["experiment"] == "donut"]
-    yield TERRAIN, CENTRED, terrain
+    yield TERRAIN, CENTRED, folds(scores)
     for place, x in PLACES.items():
         yield f"donut, {place}", CONDITIONAL, under(donut, x=x)
 
@@ -184,14 +192,12 @@ def clipping_is_the_cause(scores: pd.DataFrame, on_terrain: str = "LSCDE") -> It
                 found[name] = _errors(here, name, metric, panel).mean()
             except Missing as missing:
                 why = str(missing)
-        shares = {name: found[name] / found.get(clipped, math.nan) for name in found}
         for what, wanted in (("signed weights", names[1:2]), ("the better remedy", names[2:])):
-            known = [shares[name] for name in wanted if name in shares]
-            lacking = len(known) < len(wanted) or clipped not in found
+            known = [found[name] / found[clipped] for name in wanted if {name, clipped} <= {*found}]
             yield Check(
                 f"share of the error left by {what}, {panel}",
                 min(known, default=None),
                 below=0.5,
-                unless=why if lacking else "",
+                unless=why if len(known) < len(wanted) else "",
                 part=panel,
             )

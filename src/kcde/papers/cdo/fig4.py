@@ -1,6 +1,8 @@
 """cdo figure 4, errors on the Gaussian donut, and the cost of clipping weights (supplement B)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -43,18 +45,11 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     Beside them: `NONPOSITIVE` and `NEGATIVE_NORMALISER`, means over the repetitions; the reference
     lines; and values read off the published figure, with the accuracy of reading.
     """
-    error, rows, known = artefact.metric, [], variants(scores)
+    error, rows, beside = artefact.metric, [], (NONPOSITIVE, NEGATIVE_NORMALISER)
     seen = published.read_off(artefact.paper, artefact.name)
     for panel, x in PLACES.items():
         here = under(scores, x=x)
-        for method in filter(known.get, artefact.methods):
-            same = {"panel": panel, "method": method, "variant": known[method], "series": error}
-            rows += boxes.box_rows(values(here, method, error, known[method]).to_numpy(), same)
-            for name in (NONPOSITIVE, NEGATIVE_NORMALISER):
-                share = values(here, method, name, known[method]).dropna()
-                if len(share):
-                    stated = {"kind": "scatter", "y": share.mean(), "n": len(share)}
-                    rows.append(same | {"series": name, "stat": name, **stated})
+        rows += _boxes(artefact, panel, error, here, beside)
         for series, metric in _LINES[error].items():
             found = of_repetitions(here, metric)
             if len(found):
@@ -65,6 +60,22 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
             same = {"panel": panel, "method": row.method, "variant": "published", "series": error}
             rows.append(same | {"kind": "scatter", "y": row.value, "stat": READ_OFF, **ends})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _boxes(
+    artefact: Artefact, panel: str, metric: str, here: pd.DataFrame, beside: Sequence[str] = ()
+) -> list[dict]:
+    """Return the boxes of a panel, and behind each the means of the metrics `beside`."""
+    rows, known = [], variants(here)
+    for method in filter(known.get, artefact.methods):
+        own = partial(values, here, method, variant=known[method])
+        same = {"panel": panel, "method": method, "variant": known[method]}
+        rows += boxes.box_rows(own(metric), same | {"series": metric})
+        for name in beside:
+            if len(share := own(name).dropna()):
+                stated = {"series": name, "stat": name, "y": share.mean(), "n": len(share)}
+                rows.append(same | {"kind": "scatter"} | stated)
+    return rows
 
 
 def remarks(frame: pd.DataFrame) -> list[str]:
@@ -84,9 +95,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a panel for each x, with reference lines and the values read off the paper."""
     drawn = frame[frame["stat"] == boxes.MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
-    as_published = set(drawn.loc[drawn["variant"] == AS_PUBLISHED, "method"])
     # The axis holds lines, published values and the medians of methods as published.
-    typical = frame["stat"].eq(boxes.MEDIAN) & frame["method"].isin(as_published)
+    typical = frame["stat"].eq(boxes.MEDIAN) & frame["variant"].eq(AS_PUBLISHED)
     shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
     ends = frame.loc[frame["stat"] == boxes.WHISKER_HIGH, "y"]
     height = _HEAD + boxes.ROW_HEIGHT * len(methods)
@@ -94,8 +104,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         axes[0].set_xlim(0.0, boxes.axis_limit(ends, shown))
         for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
             here = frame[frame["panel"] == panel]
-            _draw_lines(one, here[here["stat"] == LINE], methods, as_published)
-            boxes.draw_boxes(one, here, methods, as_published)
+            _draw_lines(one, here[here["stat"] == LINE], methods, drawn)
+            boxes.draw_boxes(one, here, methods)
             rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
             for row in rings.itertuples():
                 look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
@@ -109,8 +119,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         return style.save(made, stem)
 
 
-def _draw_lines(axes, lines: pd.DataFrame, methods: list[str], as_published: set[str]) -> None:
-    boxes.label_rows(axes, methods, as_published, lines=len(lines))
+def _draw_lines(axes, lines: pd.DataFrame, methods: list[str], cells: pd.DataFrame) -> None:
+    boxes.label_rows(axes, methods, cells, lines=len(lines))
     end = axes.get_xlim()[1]
     last_fits = lines["y"].max() < 0.65 * end
     # The label on top may lie over the other line: that of the left line, or, where there is no
@@ -144,37 +154,24 @@ _HEAD_OF_CLIPPING = 1.25  # inches besides the rows
 
 def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return boxes of the errors over the folds of the terrain and the repetitions of the donut."""
-    rows = []
-    for panel, metric, here in claims.panels(scores):
-        known = variants(here)
-        for method in filter(known.get, artefact.methods):
-            same = {"panel": panel, "method": method, "variant": known[method], "series": metric}
-            rows += boxes.box_rows(values(here, method, metric, known[method]).to_numpy(), same)
+    rows = [row for place in claims.panels(scores) for row in _boxes(artefact, *place)]
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
-
-
-def remarks_of_clipping(frame: pd.DataFrame) -> list[str]:
-    """State what failed."""
-    return boxes.failures(frame, "fit")
 
 
 def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a panel for rough terrain and one for each x of the donut."""
     means = frame[frame["stat"] == boxes.MEAN]
     methods = [name for name in artefact.methods if name in set(means["method"])]
-    as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
     panels = list(dict.fromkeys(means["panel"]))
     height = _HEAD_OF_CLIPPING + boxes.ROW_HEIGHT * len(methods)
     size = {"columns": max(len(panels), 1), "squeeze": False, "sharey": True}
     with style.figure(style.PAGE, height, **size) as (made, axes):
-        boxes.label_rows(axes[0, 0], methods, as_published, lines=len(_CLIPPED))
+        boxes.label_rows(axes[0, 0], methods, means, lines=len(_CLIPPED))
         for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
             here = frame[frame["panel"] == panel]
-            ends, medians = (
-                here.loc[here["stat"] == s, "y"] for s in (boxes.WHISKER_HIGH, boxes.MEDIAN)
-            )
-            one.set_xlim(0.0, boxes.axis_limit(ends, medians))
-            boxes.draw_boxes(one, here, methods, as_published)
+            y = here.groupby("stat")["y"].apply(list)
+            one.set_xlim(0.0, boxes.axis_limit(y[boxes.WHISKER_HIGH], y[boxes.MEDIAN]))
+            boxes.draw_boxes(one, here, methods)
             # Half the mean errors of clipped weights are the thresholds of C6.
             clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == boxes.MEAN)]
             for place, row in enumerate(clipped.sort_values("y", ascending=False).itertuples()):
@@ -184,9 +181,8 @@ def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[P
             boxes.separate_families(one, methods)
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
-            one.set_xlabel(
-                "Σ|e| / Σ|y − ȳ|" if panel == claims.TERRAIN else "error against $p(y|x)$"
-            )
+            terrain = panel == claims.TERRAIN
+            one.set_xlabel("Σ|e| / Σ|y − ȳ|" if terrain else "error against $p(y|x)$")
         style.legend_above(made, boxes.keys())
         return style.save(made, stem)
 
@@ -203,5 +199,5 @@ CLIPPING = Artefact(
     draw=draw_clipping,
     claims={"C6": claims.clipping_is_the_cause},
     trial="fit",
-    remarks=remarks_of_clipping,
+    remarks=lambda frame: boxes.failures(frame, "fit"),
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
-from kcde.evidence.cells import AS_PUBLISHED, under, variants
+from kcde.evidence.cells import under, variants
 from kcde.pages import style
 from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
@@ -26,6 +26,8 @@ VIEWS = {
 _ESTIMATES = {"mean": "mean", "sd": "std"}
 """Quantity to the name of its estimate in the `.npz`, and to the beginning of its metrics."""
 
+_TITLES = {PEMS: ("PEMS-SF", "road occupancy")}
+_TITLES |= {METRO: ("Metro Interstate Traffic", "vehicles an hour")}
 LINE, NOT_RUN, TEST = "line", "not_run", "test"
 DAYS = ("Monday", "Tuesday", "Wednesday")
 
@@ -43,27 +45,23 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     have the other views. PEMS-SF is one row of the stat `not_run` where it was not run.
     """
     order = {name: k for k, name in enumerate(artefact.methods)}
-    files = sorted(files, key=lambda path: order.get(path.stem, len(order)))
+    stored = claims.arrays(sorted(files, key=lambda path: order.get(path.stem, len(order))))
     run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
     rows = []
     for dataset in sorted(run, key=lambda name: (name != PEMS, name)):
         own = scores[scores["dataset"] == dataset]
         known = variants(own)
-        found = {}
-        for path in files:
-            if path.parent.name == dataset and path.stem in known:
-                with np.load(path.with_suffix(".npz")) as stored:
-                    if "mean" in stored:  # not where the method failed
-                        found[path.stem] = dict(stored)
+        # Where a method failed there are no moments.
+        whole = [(key[1], each) for key, each in stored.items() if key[0] == dataset]
+        found = {name: each for name, each in whole if name in known and "mean" in each}
         if found:
             rows += _days(dataset, found, known)
         whole = under(own, days=None)
         for quantity, name in _ESTIMATES.items():
-            medians = of_repetitions(whole, f"{name}_error_of_training")
-            if len(medians):
+            if len(medians := of_repetitions(whole, f"{name}_error_of_training")):
                 same = {"panel": f"{dataset} {quantity}", "kind": "curve", "stat": LINE}
-                same |= {"series": "training days", "y": medians.mean(), "n": len(medians)}
-                rows.append(same)
+                said = {"series": "training days", "y": medians.mean(), "n": len(medians)}
+                rows.append(same | said)
         for method, arrays in found.items():
             rows += _errors(dataset, {"method": method, "variant": known[method]}, arrays)
     if PEMS not in run:
@@ -94,11 +92,11 @@ def _days(dataset: str, found: Mapping[str, Mapping], known: Mapping[str, str]) 
     for place in shown:
         y = {"method": TEST, "series": "test mean", "y": arrays["test_mean"][0, place]}
         rows.append(curve | {"x": hours[place] + width / 2} | y)
+    curve |= {"method": METHOD, "variant": known.get(METHOD), "series": "mean ± 2 sd"}
     for place in shown if METHOD in found else ():
         mean, reach = arrays["mean"][0, place], 2.0 * arrays["std"][0, place]
-        band = {"series": "mean ± 2 sd", "y": mean, "y_low": mean - reach, "y_high": mean + reach}
-        same = {"method": METHOD, "variant": known[METHOD], "x": hours[place] + width / 2}
-        rows.append(curve | same | band)
+        band = {"y": mean, "y_low": mean - reach, "y_high": mean + reach}
+        rows.append(curve | {"x": hours[place] + width / 2} | band)
     return rows
 
 
@@ -114,11 +112,6 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
             same = {"panel": f"{dataset} {quantity}{view}", "series": f"error of the {quantity}"}
             rows += boxes.box_rows(errors, known | same)
     return rows
-
-
-def remarks(frame: pd.DataFrame) -> list[str]:
-    """State failures."""
-    return boxes.failures(frame, "estimate")
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -139,9 +132,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             if view is None:
                 axes = made.add_subplot(grid[place, :])
                 _draw_days(axes, frame[frame["panel"] == f"{dataset} days"])
-                name = {PEMS: "PEMS-SF", METRO: "Metro Interstate Traffic"}.get(dataset, dataset)
+                name, y = _TITLES.get(dataset, (dataset, "y"))
                 style.panel_title(axes, next(letters), f"{name}: {len(DAYS)} days")
-                y = {PEMS: "road occupancy", METRO: "vehicles an hour"}.get(dataset, "y")
                 axes.set_ylabel(y)
                 continue
             for column, (quantity, (linear, end)) in enumerate(scales.items()):
@@ -166,22 +158,21 @@ def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
     """Return up to where the axis of an error is linear, and where it ends."""
     errors = frame[frame["series"] == f"error of the {quantity}"]
     medians = errors.loc[errors["stat"] == boxes.MEDIAN, "y"]
-    if not (medians > 0.0).any():
+    positive = medians[medians > 0.0]
+    if not len(positive):
         return 0.1, 1.0
-    least = medians[medians > 0.0].min()
     shown = errors.loc[errors["stat"] != boxes.FAILED, "y"]
-    return 10.0 ** math.floor(math.log10(least)), 1.1 * shown.max()
+    return 10.0 ** math.floor(math.log10(positive.min())), 1.1 * shown.max()
 
 
 def _draw_errors(axes, panel: pd.DataFrame) -> None:
     means = panel[panel["stat"] == boxes.MEAN]
     methods = list(dict.fromkeys(means["method"]))
-    as_published = set(means.loc[means["variant"] == AS_PUBLISHED, "method"])
     lines = panel[panel["stat"] == LINE]
-    boxes.label_rows(axes, methods, as_published, lines=len(lines))
+    boxes.label_rows(axes, methods, means, lines=len(lines))
     for line in lines.itertuples():
         boxes.draw_reference_line(axes, line.y, line.series, style.EXACT, (0, (4, 2)))
-    boxes.draw_boxes(axes, panel, methods, as_published)
+    boxes.draw_boxes(axes, panel, methods)
 
 
 def _draw_days(axes, days: pd.DataFrame) -> None:
@@ -233,5 +224,5 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
-    remarks=remarks,
+    remarks=lambda frame: boxes.failures(frame, "estimate"),
 )

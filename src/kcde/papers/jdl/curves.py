@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import VARIATIONS
+from kcde.evidence.cells import under
 from kcde.metrics.names import MATCHED
 from kcde.pages.words import magnitude
 from kcde.papers.artefact import FIGURE_COLUMNS
@@ -77,8 +78,7 @@ def varied(scores: pd.DataFrame, variation: str, axis: str, value: object) -> pd
     """Return the Gaussian pairs of a variation under one setting, named as the plain ones."""
     ending = f"-{variation}"
     here = scores[scores["experiment"].eq(MOMENTS) & scores["dataset"].str.endswith(ending)]
-    wanted = here["setting"].map(lambda text: json.loads(text).get(axis) == value).astype(bool)
-    here = here[wanted]
+    here = under(here, **{axis: value})
     return here.assign(dataset=here["dataset"].str.removesuffix(ending))
 
 
@@ -151,17 +151,17 @@ def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows(
-    placed: pd.DataFrame, metric: str, stats: Sequence[str] = (MEAN,), scale: float = 1.0
+    placed: pd.DataFrame, metric: str, scale: float = 1.0, stats: tuple = (MEAN,), costs=True
 ) -> list[dict]:
     """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
-    `n`; then `FAILED` where there are such, `SECONDS` and `MEMORY`.
+    `n`; then, as `costs`, `FAILED` where there are such, `SECONDS` and `MEMORY`.
     """
     found = []
     keys = ["panel", "method", "variant", "series", "n"]
-    for (panel, method, variant, series, x), fits in placed.groupby(keys, sort=False):
-        names = {"panel": panel, "method": method, "variant": variant, "series": series, "x": x}
+    for cell, fits in placed.groupby(keys, sort=False):
+        names = dict(zip([*keys[:-1], "x"], cell, strict=True))
         numbers = fits[fits["status"].eq("ok")]
         values = scale * numbers.loc[numbers["metric"] == metric, "value"]
         tried, enough = fits["split"].nunique(), len(values) >= ENOUGH
@@ -170,6 +170,8 @@ def rows(
             y = values.mean() if stat == MEAN else values.max()
             curve = {"kind": "curve", "stat": stat, "y": y, "y_low": low, "y_high": high}
             found.append(names | curve | {"n": len(values)})
+        if not costs:
+            continue
         beside = names | {"kind": "cost", "n": tried}
         if len(values) < tried:
             found.append(beside | {"kind": FAILED, "stat": FAILED, "y": tried - len(values)})
@@ -180,11 +182,6 @@ def rows(
     return found
 
 
-def only_curves(found: Sequence[dict]) -> list[dict]:
-    """Return the rows of kind `curve`."""
-    return [row for row in found if row["kind"] == "curve"]
-
-
 def timing_rows(placed: pd.DataFrame) -> list[dict]:
     """Return the rows of seconds at matched bandwidths, with the factors and then without.
 
@@ -193,12 +190,10 @@ def timing_rows(placed: pd.DataFrame) -> list[dict]:
     whole, solved = f"{MATCHED}{WHOLE}", f"{MATCHED}{SOLVED}"
     timed_ones = placed.loc[placed["metric"].isin([whole, solved]), "split"]
     if not len(timed_ones):
-        raise ValueError(
-            "no fit was timed at matched bandwidths: `matched_repetitions` must be at least 1"
-        )
+        raise ValueError("no fit was timed: `matched_repetitions` must be at least 1")
     placed = placed[placed["split"].isin(timed_ones)]
     without = placed.assign(panel=placed["panel"] + EXCLUDED)
-    return [*rows(placed, whole), *only_curves(rows(without, solved))]
+    return [*rows(placed, whole), *rows(without, solved, costs=False)]
 
 
 def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:
@@ -222,10 +217,10 @@ def remarks(drawn: pd.DataFrame) -> list[str]:
     """State how many repetitions there are, and which fits gave no value."""
     own = drawn[drawn["series"] != THROUGHOUT]
     counts = own[own["kind"] == "curve"].groupby("x")["n"].max()
-    each = ", ".join(f"{count:.0f} at n = {magnitude(n)}" for n, count in counts.items())
+    each = [f"{count:.0f} at n = {magnitude(n)}" for n, count in counts.items()]
     if counts.nunique() == 1:
-        each = f"{counts.iloc[0]:.0f}"
-    said = [f"Repetitions: {each}."] if each else []
+        each = [f"{counts.iloc[0]:.0f}"]
+    said = [f"Repetitions: {', '.join(each)}."] if each else []
     lost = [
         f"{row.method} {row.panel} at n = {row.x:g}: {row.y:.0f} of {row.n:.0f}"
         for row in own[own["stat"] == FAILED].itertuples()

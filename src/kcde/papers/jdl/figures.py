@@ -8,6 +8,7 @@ positivity costs by the correlation of x and y.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -85,41 +86,38 @@ class PlotSpec:
     turned: bool = False
     paper_to: float = 0.0
 
+    def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+        """Draw an artefact, see `Draw`.
 
-def drawer(spec: PlotSpec) -> Draw:
-    """Return the `draw` of an artefact.
-
-    A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the panels
-    of one word share one row.
-    """
-
-    def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+        A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the
+        panels of one word share one row.
+        """
         kept = frame[frame["kind"].isin(["curve", curves.BASELINE])]
-        kept = _relative(kept, spec.over) if spec.over else kept
+        kept = _relative(kept, self.over) if self.over else kept
         words = [name.partition(" ")[::2] for name in dict.fromkeys(kept["panel"])]
         columns, rows = (list(dict.fromkeys(each)) for each in zip(*words, strict=True))
-        columns, rows = (rows, columns) if spec.turned else (columns, rows)
-        keys = _keys(kept, spec)
+        columns, rows = (rows, columns) if self.turned else (columns, rows)
+        keys, places = _keys(kept, self), list(product(rows, columns))
         lines = -(-len(keys) // 4)
         size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
         height = 0.3 + 1.9 * len(rows) + 0.16 * lines
-        with style.figure(spec.width, height, **size) as (made, axes):
-            _scale(axes[0, 0], kept, spec)
-            for place, one in enumerate(axes.flat):
-                row, column = rows[place // len(columns)], columns[place % len(columns)]
-                name = f"{row} {column}" if spec.turned else f"{column} {row}".strip()
-                _draw_panel(one, kept[kept["panel"] == name], spec)
-                style.panel_title(
-                    one, ascii_lowercase[place] if axes.size > 1 else "", _title(name, spec)
-                )
+        with style.figure(self.width, height, **size) as (made, axes):
+            _scale(axes[0, 0], kept, self)
+            letters = ascii_lowercase if axes.size > 1 else [""]
+            for one, letter, (row, column) in zip(axes.flat, letters, places, strict=False):
+                name = f"{row} {column}" if self.turned else f"{column} {row}".strip()
+                _draw_panel(one, kept[kept["panel"] == name], self)
+                for part, shown in self.words.items():
+                    name = name.replace(part, shown)
+                if "d=" in name:
+                    name = name.replace("d=", "$d=", 1).replace(" ", "$, ", 1)
+                style.panel_title(one, letter, name)
                 if column == columns[0]:
-                    one.set_ylabel(spec.row_labels.get(row, spec.label))
+                    one.set_ylabel(self.row_labels.get(row, self.label))
                 if row == rows[-1]:
-                    one.set_xlabel(spec.along)
+                    one.set_xlabel(self.along)
             style.legend_above(made, keys, columns=min(4, len(keys)))
             return style.save(made, stem)
-
-    return draw
 
 
 def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -134,19 +132,18 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     """Return the legend: colours are methods, dashes are series."""
     shown = kept[kept["stat"] == spec.stat]
     methods = [name for name in dict.fromkeys(shown["method"]) if name != curves.BASELINE]
+    looks = {each: _line(each, curves.SCHEDULED, shown, spec) for each in methods}
+    found = [style.key(display(each), **look) for each, look in looks.items()]
     if set(methods) == set(shown["panel"]):  # they stand in the titles
-        methods = []
-    found = [
-        style.key(display(each), **_line(each, curves.SCHEDULED, shown, spec)) for each in methods
-    ]
-    drawn = set(shown["series"])
+        found = []
+    drawn = dict.fromkeys(shown["series"])
     names = {curves.BASELINE: spec.baseline, curves.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
     if curves.CONSTRAINED in drawn:
         names |= {curves.SCHEDULED: curves.UNCONSTRAINED, curves.CONSTRAINED: curves.CONSTRAINED}
     elif curves.THROUGHOUT in drawn:
         names[curves.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
     by_dashes: dict[str, list[str]] = {}
-    for series in dict.fromkeys(shown["series"]):
+    for series in drawn:
         if series in names or series not in _DASHES:
             dashes = _line(curves.BASELINE, series, shown, spec)["linestyle"]
             by_dashes.setdefault(dashes, []).append(names.get(series, series.replace("=", " = ")))
@@ -158,12 +155,6 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
         look = {"linestyle": "none", "marker": "|", "markersize": 9}
         found.append(style.key("5% to 95% of the repetitions", color=style.GREY, **look))
     return found
-
-
-def _title(panel: str, spec: PlotSpec) -> str:
-    for part, words in spec.words.items():
-        panel = panel.replace(part, words)
-    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
@@ -214,20 +205,18 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
+    words = {"xycoords": "axes fraction", "color": style.GREY}
     if sizes[-1] < spec.paper_to:
-        words = {"xycoords": "axes fraction", "ha": "right", "va": "top", "fontsize": 6}
         said = f"the paper: to {_number(spec.paper_to)}"
-        axes.annotate(said, (0.99, 0.99), color=style.GREY, **words)
+        axes.annotate(said, (0.99, 0.99), ha="right", va="top", fontsize=6, **words)
     if (shown["y"] == 0.0).all():
-        words = {"xycoords": "axes fraction", "ha": "center", "color": style.GREY}
-        axes.annotate("0 for every line", (0.5, 0.5), **words)
+        axes.annotate("0 for every line", (0.5, 0.5), ha="center", **words)
 
 
 def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict:
     """Return the look of a line: colours are methods, dashes are variations or series."""
-    own = (
-        style.line(method) if method != curves.BASELINE else {"color": style.GREY, "linestyle": "-"}
-    )
+    grey = {"color": style.GREY, "linestyle": "-"}
+    own = grey if method == curves.BASELINE else style.line(method)
     if series == curves.SCHEDULED:
         return own
     if series.startswith(curves.BY_TOLERANCE):
@@ -244,26 +233,23 @@ TRACE = "trace"
 """Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
-_PAPER_TO = 1e7
+_PAPER_TO, _BOTH = 1e7, (curves.MOST, curves.MEAN)
 _ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
 _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
-def _against_n(
-    metric: str,
-    stats: Sequence[str] = (curves.MEAN,),
-    arrange: Callable[[pd.DataFrame], pd.DataFrame] = curves.panels,
-    scale: float = 1.0,
-    ignoring: bool = False,
-) -> Build:
-    """Return the `build` of curves of a metric, beside them those of what ignores x."""
+def _against_n(metric: str, arrange: Callable = curves.panels, ignoring: str = "", **how) -> Build:
+    """Return the `build` of curves of a metric, beside them those of what ignores x.
+
+    The metric of the latter is `ignoring`; `how` is as in `curves.rows`.
+    """
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
         tidied = curves.tidy(scores, curves.MOMENTS)
         placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
-        beside = curves.baseline(placed, names.INDEPENDENCE_LOSS) if ignoring else []
-        return curves.frame([*curves.rows(placed, metric, stats, scale), *beside])
+        found = curves.rows(placed, metric, **how)
+        return curves.frame([*found, *curves.baseline(placed, ignoring)])
 
     return build
 
@@ -279,15 +265,15 @@ def _seconds_of_pairs(artefact: Artefact, scores: pd.DataFrame, files: list[Path
 
 def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return tidied scores under each law, `s = 0.2` or `uniform`, the drawn one first."""
-    found = {DRAWN_LAW: scores}
     here = scores.loc[scores["dataset"].str.endswith(f"-{LAWS}"), "setting"]
-    for law in sorted(set(here.str.extract(r'"law":\s*"([^"]+)"')[0]), key=parsed_law):
-        found[law] = curves.varied(scores, LAWS, "law", law)
-    named = {law: parsed_law(law) for law in found}
-    return {
-        f"s = {size:g}" if kind == NORMAL else "uniform": curves.tidy(found[law], curves.MOMENTS)
-        for law, (kind, size) in named.items()
-    }
+    laws = sorted(set(here.str.extract(r'"law":\s*"([^"]+)"')[0]), key=parsed_law)
+    found = {DRAWN_LAW: scores} | {law: curves.varied(scores, LAWS, "law", law) for law in laws}
+    tidied = {}
+    for law, own in found.items():
+        kind, size = parsed_law(law)
+        named = f"s = {size:g}" if kind == NORMAL else "uniform"
+        tidied[named] = curves.tidy(own, curves.MOMENTS)
+    return tidied
 
 
 def _of_laws(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -331,11 +317,10 @@ def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> 
         twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
         placed = curves.panels(pd.concat([tidied, twice], ignore_index=True))
         found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
-        beside = curves.baseline(placed, ignoring) if ignoring else []
         # More than the tolerance where a factor is capped.
-        left = curves.only_curves(curves.rows(placed, "trace_error_x", scale=100.0))
+        left = curves.rows(placed, "trace_error_x", scale=100.0, costs=False)
         traces = [row | {"kind": "cost", "stat": TRACE} for row in left]
-        return curves.frame([*found, *beside, *traces])
+        return curves.frame([*found, *curves.baseline(placed, ignoring), *traces])
 
     return build
 
@@ -356,12 +341,9 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     cme = cme[~cme["constrained"]]
     # Where the claim holds the share is 0, as above.
     feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
-    found = [
-        *curves.rows(
-            joint.sort_values("constrained", kind="stable"), claims.VIOLATIONS, scale=100.0
-        ),
-        *curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0),
-    ]
+    joint = joint.sort_values("constrained", kind="stable")
+    found = curves.rows(joint, claims.VIOLATIONS, scale=100.0)
+    found += curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
     # Figures 6 and 9 have what a fit costs.
     return curves.frame(
         [row for row in found if row["stat"] not in (curves.SECONDS, curves.MEMORY)]
@@ -381,23 +363,11 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
     return [f"gaussian-{d}-{n}{variation}" for d in claims.DIMENSIONS for n in sizes]
 
 
-def _figure(
-    name: str,
-    methods: Sequence[str],
-    build: Build,
-    plot: PlotSpec,
-    shown: dict | None = None,
-    **more,
-) -> Artefact:
+def _figure(name: str, build: Build, draw: Draw, methods: Sequence[str] = (), **more) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
-    declared = {
-        "shows": {curves.MOMENTS: {"methods": list(methods)} | (shown or {})},
-        "trial": "matrix",
-        "remarks": curves.remarks,
-    }
-    return Artefact(
-        __name__, kind="figure", name=name, build=build, draw=drawer(plot), **(declared | more)
-    )
+    shows = {curves.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
+    common = {"kind": "figure", "shows": shows, "trial": "matrix", "remarks": curves.remarks}
+    return Artefact(__name__, name=name, build=build, draw=draw, **(common | more))
 
 
 _AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
@@ -412,9 +382,9 @@ _ALONG = "days $n$"
 ARTEFACTS = [
     _figure(
         "fig1",
-        _METHODS,
-        _against_n(names.SECOND_MOMENT_LOSS, ignoring=True),
+        _against_n(names.SECOND_MOMENT_LOSS, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
+        methods=_METHODS,
         claims={
             "J1": claims.ordered,
             "J2": claims.rises_when_loosened,
@@ -423,47 +393,46 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        ["JDL", "CME"],
-        _against_n(names.SECOND_MOMENT_LOSS, arrange=curves.by_tolerance, ignoring=True),
+        _against_n(names.SECOND_MOMENT_LOSS, curves.by_tolerance, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL),
+        methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
         claims={"J3": claims.robust_to_tolerance},
     ),
     _figure(
         "fig3",
-        _METHODS,
-        _against_n(names.NORMALISATION_ERROR, (curves.MOST, curves.MEAN)),
+        _against_n(names.NORMALISATION_ERROR, stats=_BOTH),
         PlotSpec(
             _ERROR_LABEL, stat=curves.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
         ),
+        methods=_METHODS,
         claims={"J5": claims.inverse_to_sample_size, "J7": claims.mitigated_by_constraints},
     ),
     _figure(
         "fig4",
-        ["CME"],
-        _against_n(names.NORMALISATION_ERROR, (curves.MOST, curves.MEAN), curves.by_tolerance),
+        _against_n(names.NORMALISATION_ERROR, curves.by_tolerance, stats=_BOTH),
         PlotSpec(_ERROR_LABEL, stat=curves.MOST, band=False, width=style.COLUMN),
+        methods=["CME"],
         shown={"datasets": _AT_ONE},
         claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
     ),
     _figure(
         "fig5",
-        _METHODS,
         _against_n(names.PSD_VIOLATION_RATE, scale=100.0),
         PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01, paper_to=_PAPER_TO),
+        methods=_METHODS,
         claims={"J8": claims.semidefinite},
     ),
     _figure(
         "fig6",
-        _ALL,
         _seconds_of_pairs,
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO),
+        methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
         tolerance=tolerances.VERDICTS,  # its curves are of seconds
     ),
     _figure(
         "laws",
-        _ALL,
         _of_laws,
         PlotSpec(LOSS_LABEL, band=False, turned=True),
         shows={
@@ -478,9 +447,9 @@ ARTEFACTS = [
     ),
     _figure(
         "bandwidths",
-        ["JDL", "CME", "JPDL"],
         _of_bandwidths,
         PlotSpec(LOSS_LABEL, along="largest factor of a bandwidth", band=False),
+        methods=["JDL", "CME", "JPDL"],
         shown={
             "datasets": _SMALL + _named(f"-{FACTORS}", (1000, 10_000)),
             "only": {"JPDL": _SMALL},
@@ -489,7 +458,6 @@ ARTEFACTS = [
     ),
     _figure(
         "fig7",
-        (),
         _of_portfolios(names.LOGISTIC_LOSS, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
         claims={"J10": claims.jdl_like_klr},
@@ -497,7 +465,6 @@ ARTEFACTS = [
     ),
     _figure(
         "fig8",
-        (),
         _of_portfolios(names.NEGATIVE_PROBABILITY_RATE, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG),
         claims={"J11": claims.fewer_negative},
@@ -505,7 +472,6 @@ ARTEFACTS = [
     ),
     _figure(
         "fig9",
-        (),
         _of_portfolios(),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
@@ -514,7 +480,6 @@ ARTEFACTS = [
     ),
     _figure(
         "structure",
-        _METHODS,
         _of_structure,
         PlotSpec(
             "share of test pairs (%)",
@@ -585,13 +550,12 @@ def build_dependence(artefact: Artefact, scores: pd.DataFrame, files: list[Path]
 
 def remarks_of_dependence(drawn: pd.DataFrame) -> list[str]:
     """State what each kind of positivity leaves of the loss of ignoring x."""
-    found = []
     ignoring = drawn.loc[drawn["series"] == curves.BASELINE, ["panel", "x", "y"]]
     paired = drawn[drawn["kind"] == "scatter"].merge(ignoring, on=["panel", "x"])
     strong = paired[paired["x"] > _STRONG]
-    for (panel, series), own in strong.groupby(["panel", "series"], sort=False):
-        share = np.exp(np.mean(np.log(own["y_x"] / own["y_y"])))
-        found.append(f"{panel} {series} {100 * share:.2g}%")
+    logs = np.log(strong["y_x"] / strong["y_y"])
+    means = logs.groupby([strong["panel"], strong["series"]], sort=False).mean()
+    found = [f"{' '.join(key)} {100 * np.exp(mean):.2g}%" for key, mean in means.items()]
     said = f"Above |ρ| = {_STRONG} a fit leaves, in the geometric mean, of the loss of ignoring x: "
     return [f"{said}{', '.join(found)}."] if found else []
 
@@ -624,22 +588,17 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
         return style.save(made, stem)
 
 
-_SIZES = [f"gaussian-{d}-{n}" for d in (1, 2, 3) for n in (1000, 10_000, 100_000)]
-
-DEPENDENCE = Artefact(
-    __name__,
-    name="dependence",
-    kind="figure",
+DEPENDENCE = _figure(
+    "dependence",
+    build_dependence,
+    draw_dependence,
     stage=READINGS,
     shows={
         curves.MOMENTS: {
-            "datasets": [*_SIZES, f"gaussian-1-10000-{LAWS}"],
+            "datasets": [*_named("", claims.PUBLISHED_SIZES[:3]), f"gaussian-1-10000-{LAWS}"],
             "methods": [*POSITIVITY, "CME", "JPDL"],
         },
         curves.PORTFOLIO: {"methods": [*POSITIVITY, "CME", "KLR"]},
     },
-    build=build_dependence,
-    draw=draw_dependence,
-    trial="matrix",
     remarks=lambda drawn: [*remarks_of_dependence(drawn), *curves.remarks(drawn)],
 )
