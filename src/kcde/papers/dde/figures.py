@@ -1,6 +1,7 @@
 """dde figures 1 to 3, samples, learned functions and the sampler over the iterations; and cost."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -60,17 +61,17 @@ def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
             across, up = (arrays[f"surface_{name}"][::_STRIDE] for name in "xy")
             values, known = arrays["surface_f"][::_STRIDE, ::_STRIDE], scatter.row(*same)
             rows += [
-                known | {"kind": "surface", "x": x, "y": y, "y_high": values[k, j]}
-                for k, y in enumerate(up)
-                for j, x in enumerate(across)
+                known | {"kind": "surface", "x": x, "y": y, "y_high": f}
+                for y, line in zip(up, values, strict=True)
+                for x, f in zip(across, line, strict=True)
             ]
         modes = made_up.planar_modes(dataset)
         for label, weight in zip(modes.labels, modes.weights, strict=True):
             share = splits(here, dataset, *same[1:], f"{claims.SHARE}:{label}").dropna()
             if len(share):
                 of = {"x": weight, "y": share.mean(), "y_low": share.min(), "y_high": share.max()}
-                of |= {"series": label, "stat": claims.SHARE, "n": len(share)}
-                rows.append(scatter.row(*same, **of))
+                named = {"series": label, "stat": claims.SHARE, "n": len(share)}
+                rows.append(scatter.row(*same, **of, **named))
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -123,19 +124,18 @@ def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     options = {"sharex": "col", "sharey": "col", "squeeze": False}
     width = style.PAGE if len(panels) > 1 else style.COLUMN
     with style.figure(width, 4.4, len(panels), 2, **options) as (made, axes):
-        for panel, one in zip(panels, axes[0], strict=True):
-            points = rows[(rows["panel"] == panel) & (rows["kind"] == "scatter")]
-            _draw_points(one, points, points)
-            style.panel_title(one, next(letters), panel)
-        for panel, one in zip(panels, axes[1], strict=True):
-            surface = rows[(rows["panel"] == panel) & (rows["kind"] == "surface")]
-            f = surface.pivot(index="y", columns="x", values="y_high")
+        for panel, above, below in zip(panels, *axes, strict=True):
+            own = rows[rows["panel"] == panel]
+            points = own[own["kind"] == "scatter"]
+            _draw_points(above, points, points)
+            f = own[own["kind"] == "surface"].pivot(index="y", columns="x", values="y_high")
             f -= f.max(axis=None)
             look = {"levels": levels, "cmap": "cividis", "extend": "min"}
-            shown = one.contourf(f.columns, f.index, f, **look)
-            one.set_box_aspect(1)
-            one.set_xlabel("$y_1$")
-            style.panel_title(one, next(letters), "learned $f$")
+            shown = below.contourf(f.columns, f.index, f, **look)
+            below.set_box_aspect(1)
+            below.set_xlabel("$y_1$")
+        for one, title in zip(axes.flat, [*panels, *["learned $f$"] * len(panels)], strict=True):
+            style.panel_title(one, next(letters), title)
         for one in axes[:, 0]:
             one.set_ylabel("$y_2$")
         bar = made.colorbar(shown, ax=axes[1], location="bottom", shrink=0.5, aspect=40)
@@ -242,20 +242,18 @@ def build_cost(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     `no number` for another fit that failed.
     """
     rows = []
-    for panel in (f"{axis} {quantity}" for axis in _AXES for quantity in _QUANTITIES):
-        axis, _, quantity = panel.partition(" ")
-        for method, (name, _) in _COSTLY.items():
-            variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
-            known = {"panel": panel, "method": method, "variant": variant, "series": name, "n": 1}
-            cost = claims.along(scores, axis, method, _QUANTITIES[quantity][0])
-            at = known | {"kind": "curve", "stat": "cost"}
-            rows += [at | {"x": x, "y": y} for x, y in cost.items()]
-            if quantity == "memory":
-                needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
-                for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
-                    stat = "needs" if x in needed else "no number"
-                    at = known | {"kind": "scatter", "stat": stat}
-                    rows.append(at | {"x": x, "y": needed.get(x)})
+    for axis, quantity, method in product(_AXES, _QUANTITIES, _COSTLY):
+        variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
+        known = {"panel": f"{axis} {quantity}", "method": method, "variant": variant}
+        known |= {"series": _COSTLY[method][0], "n": 1}
+        cost = claims.along(scores, axis, method, _QUANTITIES[quantity][0])
+        at = known | {"kind": "curve", "stat": "cost"}
+        rows += [at | {"x": x, "y": y} for x, y in cost.items()]
+        if quantity == "memory":
+            needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
+            for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
+                at = {"kind": "scatter", "stat": "needs" if x in needed else "no number"}
+                rows.append(known | at | {"x": x, "y": needed.get(x)})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
