@@ -1,9 +1,12 @@
 """dde: its claims, what is measured in the plane, and what its artefacts compute."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from scipy.spatial.distance import cdist, pdist
 
 from kcde import scores as score_files
 from kcde.data import made_up
@@ -11,9 +14,10 @@ from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
 from kcde.metrics.names import MMD, NLL, NLL_QUADRATURE, of_optimum
 from kcde.papers import published, registry
-from kcde.papers.dde import claims, tables
+from kcde.papers.dde import claims, figures, tables
 
 WAVE = np.sin(3.0 * np.arange(20))
+FIGURES = Path(__file__).parents[2] / "figures"
 SETS = [*published.datasets("dde", "table2")]
 
 
@@ -280,3 +284,18 @@ def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
         assert table.loc[(metric, "geyser"), ["mean", "std"]].tolist() == pytest.approx([gap, 0.0])
     assert table.loc[(tables.GAP, "ufc"), ["n", "failed"]].tolist() == [10, 1]
     assert table.loc[tables.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2
+
+
+def test_the_tracked_points_have_their_mmd2_by_one_kernel():
+    frame = pd.read_csv(FIGURES / "dde/fig2.csv").query("panel == 'ring, DDE-narrow'")
+    spots = frame[frame["kind"] == "scatter"]
+    train = spots.loc[spots["method"] == "data", ["x", "y"]].to_numpy()
+    drawn = spots.loc[spots["x_right"] == 500, ["x", "y"]].to_numpy()
+    twice = 2.0 * np.median(pdist(train, "sqeuclidean"))
+    pairs = ((drawn, drawn), (train, train), (drawn, train))
+    one, other, both = (np.exp(-cdist(a, b, "sqeuclidean") / twice).mean() for a, b in pairs)
+    found = frame[(frame["kind"] == "point") & (frame["x"] == 500)]["y"].item()
+    assert found == pytest.approx(one + other - 2.0 * both, rel=1e-4)
+    chosen = spots["method"] == "data", spots["x_right"] == 500
+    rows = [spots[own].to_dict("records") for own in chosen]
+    assert figures._by_one_kernel(*rows)["y"] == pytest.approx(found, rel=1e-5)

@@ -196,17 +196,6 @@ def test_log_p_of_x_is_added_split_by_split():
     np.testing.assert_equal(found["NADE", NLL].to_numpy(), [3.0, np.nan, 5.0])
 
 
-def test_slopes_are_means_over_repetitions_with_students_intervals():
-    table = powers(lambda gamma, c, metric: 1.0 + c)
-    table["value"] *= table["n_train"] ** (0.1 * (table["split"] - 1.0))
-    found = claims.slopes(table)
-    assert len(found) == 12
-    for row in found[found["metric"] == "kl"].itertuples():
-        assert row.value == pytest.approx(row.bound * (1.0 + row.constant.value))
-        # t = 4.3027 at 2 degrees of freedom; the repetitions' slopes differ by 0.1.
-        assert row.high - row.value == pytest.approx(4.3027 * 0.1 / np.sqrt(3), rel=1e-4)
-
-
 def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path):
     artefact = registry.ARTEFACTS["kcef/table1-nade"]
     cells = {}

@@ -161,12 +161,10 @@ def _beyond_likelihood(scores: pd.DataFrame) -> pd.DataFrame:
     ranks = {}
     for dataset, here in of_metric[CRPS].groupby("dataset"):
         wide = here.pivot(index="split", columns="method", values="value")
-        wide = wide[ranked(wide.columns)].fillna(np.inf)
-        for method, rank in wide.rank(axis=1).mean().items():
-            ranks[dataset, method] = rank
-    index = pd.MultiIndex.from_tuples(list(ranks), names=_CELL)
-    found["crps_rank"] = pd.Series(list(ranks.values()), index=index, dtype=float)
-    return pd.DataFrame(found).rename_axis(_CELL)
+        ranks[dataset] = wide[ranked(wide.columns)].fillna(np.inf).rank(axis=1).mean()
+    if ranks:
+        found["crps_rank"] = pd.concat(ranks, names=_CELL)
+    return pd.DataFrame(found, columns=[*COVERAGES, "crps", "crps_rank"]).rename_axis(_CELL)
 
 
 def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[dict]:
@@ -174,16 +172,16 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
     here = scores[scores["dataset"] == dataset]
     compared, medians = ranked(values), values.median()
     ranks = values[compared].rank(axis=1).mean()
-    summaries = {}
-    for name in values:
-        own = here[here["method"] == name]
-        found = own["value"].where(own["status"] == "ok").to_numpy(float)
-        summaries[name] = verdicts.summarise(found, "nats")
+    owned = {name: here[here["method"] == name] for name in values}
+    summaries = {
+        name: verdicts.summarise(own["value"].where(own["status"] == "ok").to_numpy(float), "nats")
+        for name, own in owned.items()
+    }
     sound = [name for name in compared if not summaries[name].unreliable]
     first = in_order(ranks[sound or compared], medians)[0]
     rows = []
     for name, summary in summaries.items():
-        own, both = here[here["method"] == name], values[[name, first]].to_numpy().T
+        own, both = owned[name], values[[name, first]].to_numpy().T
         corrected = paired_t_test(*both, HALVES).p_value
         rows.append(
             {
@@ -354,10 +352,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         "of the column, by the corrected test over splits. **Bold**: different by the test over "
         "sets, adjusted for all pairs.",
     ]
-    return [
-        *write(filter(None, parts), stem),
-        *_picture(cells, methods.set_index("method")["rank"].reindex(names), stem),
-    ]
+    ranks = methods.set_index("method")["rank"].reindex(names)
+    return [*write(filter(None, parts), stem), *_picture(cells, ranks, stem)]
 
 
 def _score(pairs: pd.DataFrame, one: str, other: str) -> str:
@@ -406,12 +402,13 @@ def _by_rank(methods: pd.DataFrame) -> str:
 
 
 def _grid(cells: pd.DataFrame, names: list[str]) -> str:
-    found = {(row.dataset, row.method): row for row in cells.itertuples()}
-    rows = []
-    for dataset, n in cells.groupby("dataset", sort=False)["n_train"].first().items():
-        row = [dataset, "" if math.isnan(n) else f"{n:.0f}"]
-        row += [_cell(found[dataset, m]) if (dataset, m) in found else "" for m in names]
-        rows.append(row)
+    found = {(row.dataset, row.method): _cell(row) for row in cells.itertuples()}
+    sizes = cells.groupby("dataset", sort=False)["n_train"].first()
+    rows = [
+        [dataset, "" if math.isnan(n) else f"{n:.0f}"]
+        + [found.get((dataset, m), "") for m in names]
+        for dataset, n in sizes.items()
+    ]
     titles = [f"{display(name)} ‡" if name in GIVEN else display(name) for name in names]
     return pipe_table(["data set", "rows", *titles], rows)
 
@@ -460,9 +457,8 @@ def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
 
 def _number(axes, cell, column: int, row: int) -> None:
     """Write the excess into its cell; mark where the method is best, and where splits failed."""
-    colour = "white" if cell.excess > _DARK * _MOST else "black"
-    weight = "bold" if cell.best else "normal"
-    options = {"ha": "center", "va": "center", "color": colour, "weight": weight}
+    options = {"ha": "center", "va": "center", "weight": "bold" if cell.best else "normal"}
+    options["color"] = "white" if cell.excess > _DARK * _MOST else "black"
     axes.text(column, row, _short(cell.excess), fontsize=7, **options)
     if cell.best:
         axes.plot(column - 0.38, row - 0.3, "s", color=style.BLUE, markersize=2.5)
@@ -479,16 +475,14 @@ def _short(value: float) -> str:
     return f"{value:.2f}".removeprefix("0") if value >= 0.005 else "0"
 
 
+# Every other density that r_benchmark fits is conditional: LSCDE with its floor is no density, and
+# NADE-joint is one of x and y together; those of KCEF are readings of table 1 of kcef.
+_BUT = ["LSCDE", "NADE-joint", "KCEF-stopped", "KCEF-converged", "KCEF-LL-shared"]
+
 ARTEFACT = Artefact(
     __name__,
     kind="table",
-    # Every conditional density that r_benchmark fits: LSCDE with its floor is no density, and
-    # NADE-joint is one of x and y together; those of KCEF are readings of table 1 of kcef.
-    shows={
-        "r_benchmark": {
-            "but": ["LSCDE", "NADE-joint", "KCEF-stopped", "KCEF-converged", "KCEF-LL-shared"]
-        }
-    },
+    shows={"r_benchmark": {"but": _BUT}},
     build=build,
     draw=draw,
     metric=NLL,

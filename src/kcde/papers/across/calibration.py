@@ -40,9 +40,9 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     scores = scores[~scores["dataset"].isin(_BINARY)]
     scores = scores.assign(method=scores["method"].replace(_RENAMED))
     own = scores[scores["metric"].isin(COVERAGES) & (scores["status"] == "ok")]
-    shares = own.pivot_table(
-        index=["method", "dataset"], columns="metric", values="value", sort=False
-    ).reindex(columns=list(COVERAGES))
+    cell = ["method", "dataset"]
+    shares = own.pivot_table(index=cell, columns="metric", values="value", sort=False)
+    shares = shares.reindex(columns=list(COVERAGES))
     distance = (shares - pd.Series(COVERAGES)).groupby("method").mean().abs().mean(axis=1)
     counts = _histograms(files)
     variants = scores.groupby("method")["variant"].first()
@@ -53,19 +53,16 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         edges = np.linspace(0.0, 1.0, _BINS + 1)
         heights = _BINS * np.mean(each, axis=0) if each else []
         same = known | {"panel": HISTOGRAM, "kind": "histogram", "n": len(each)}
-        rows += [
-            same | {"x": left, "x_right": right, "y": height}
-            for left, right, height in zip(edges[:-1], edges[1:], heights, strict=False)
-        ]
+        bars = zip(edges[:-1], edges[1:], heights, strict=False)
+        rows += [same | dict(zip(("x", "x_right", "y"), bar, strict=True)) for bar in bars]
         for metric, values in shares.loc[method].items():
             same = known | {"panel": COVERAGE, "series": metric, "n": len(values)}
             for stat, ends in (("mean", [0.0, 1.0]), ("quartiles", [0.25, 0.75])):
                 low, high = values.quantile(ends)
                 box = {"kind": "box", "stat": stat, "y_low": low, "y_high": high}
                 rows.append(same | box | {"y": values.mean()})
-            for dataset, value in values.items():
-                one = {"kind": "scatter", "stat": f"set {dataset}", "y": value, "n": 1}
-                rows.append(same | one)
+            one = same | {"kind": "scatter", "n": 1}
+            rows += [one | {"stat": f"set {name}", "y": value} for name, value in values.items()]
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 

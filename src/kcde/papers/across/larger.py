@@ -9,28 +9,19 @@ from kcde.evidence import tolerances
 from kcde.evidence.verdicts import LIMIT_NATS
 from kcde.experiments.large_n import REGRESSORS
 from kcde.methods import BASELINE
-from kcde.metrics.names import (
-    COVERAGES,
-    CRPS,
-    FIT_SECONDS,
-    LOG_DENSITY_GAP,
-    NEEDED_SECONDS,
-    NLL,
-    NLL_QUADRATURE,
-    PEAK_MEMORY,
-)
+from kcde.metrics import names as metrics
+from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
 from kcde.pages import style
 from kcde.pages.words import display, number, pipe_table, round_to_half_decade
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
-_PANELS = {"gap": LOG_DENSITY_GAP, "seconds": FIT_SECONDS, "memory": PEAK_MEMORY}
-"""Panel to its metric in the scores."""
-
-_LABELS = {
-    "gap": ("Held-out gap", "nats below the true density"),
-    "seconds": ("Seconds", "processor seconds of one fit"),
-    "memory": ("Memory", "memory of one fit (MiB)"),
+_PANELS = {
+    "gap": (metrics.LOG_DENSITY_GAP, "Held-out gap", "nats below the true density"),
+    "seconds": (metrics.FIT_SECONDS, "Seconds", "processor seconds of one fit"),
+    "memory": (metrics.PEAK_MEMORY, "Memory", "memory of one fit (MiB)"),
 }
+"""Panel to its metric in the scores, its title and the label of its axis."""
+
 _DASHES = dict(zip(REGRESSORS, ("--", ":"), strict=True))
 
 
@@ -45,7 +36,7 @@ def build_large_n(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     methods = scores["method"].unique()
     scores = scores.sort_values("n_train", kind="stable")
     rows = []
-    for panel, metric in _PANELS.items():
+    for panel, (metric, _, _) in _PANELS.items():
         for method in methods:
             own = scores[(scores["metric"] == metric) & (scores["method"] == method)]
             for cell in own.itertuples():
@@ -67,8 +58,8 @@ def draw_large_n(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Pa
     """Draw gap, seconds and memory side by side."""
     with style.figure(style.PAGE, 3.2, columns=3) as (made, axes):
         fitted = frame[frame["stat"] != "failed"]
-        for letter, place, panel in zip("abc", axes, _LABELS, strict=True):
-            title, label = _LABELS[panel]
+        panels = zip("abc", axes, _PANELS.items(), strict=True)
+        for letter, place, (panel, (_, title, label)) in panels:
             _draw_cost(place, fitted[fitted["panel"] == panel])
             place.set_xlabel("training rows $n$")
             place.set_ylabel(label)
@@ -110,12 +101,8 @@ _TITLES = {
     "parkinsons-people": "parkinsons, folds by person",
     "metro-traffic-substitute": "traffic",
 }
-_LEGEND = (
-    "●  mean, line: lowest to highest split",
-    "▸  beyond the axis",
-    "not fitted: over a minute planned",
-    "blank: no folds by person",
-)
+_LEGEND = ["●  mean, line: lowest to highest split", "▸  beyond the axis"]
+_LEGEND += ["not fitted: over a minute planned", "blank: no folds by person"]
 _METRICS = (NLL, CRPS, *COVERAGES)
 _SECONDS, _SKIPPED = "seconds", "skipped"
 _ROW, _MARGINS = 0.19, 1.2  # inches of a method, and of titles, legend and axis
@@ -135,13 +122,13 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         known = {"panel": dataset, "kind": "scatter", "method": method}
         known |= {"variant": own["variant"].iloc[0], "x": own["n_train"].max()}
         rows += [known | row for row in _of_method(own, method in exact)]
-    order = {dataset: k for k, dataset in enumerate(scores["dataset"].unique())}
-    rows.sort(key=lambda row: order[row["panel"]])
+    order = list(scores["dataset"].unique())
+    rows.sort(key=lambda row: order.index(row["panel"]))
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
 def _of_method(own: pd.DataFrame, by_quadrature: bool) -> list[dict]:
-    needed = own.loc[own["metric"] == NEEDED_SECONDS, "value"]
+    needed = own.loc[own["metric"] == metrics.NEEDED_SECONDS, "value"]
     if len(needed):
         return [{"series": _SECONDS, "stat": _SKIPPED, "y": needed.max(), "n": len(needed)}]
     rows = []
@@ -163,23 +150,17 @@ def _of_method(own: pd.DataFrame, by_quadrature: bool) -> list[dict]:
 def below(frame: pd.DataFrame) -> list[str]:
     """Return a table for each data set, its methods by likelihood."""
     coverages = [f"coverage of {level:.0%}" for level in COVERAGES.values()]
-    forms = ["{:.3f}", *["{:.0%}"] * len(COVERAGES), "{:g}"]
+    forms = [".3f", *[".0%"] * len(COVERAGES), "g"]
     said = []
     for dataset, here in frame.groupby("panel", sort=False):
         fitted = here[here["stat"] != _SKIPPED]
         wide = fitted.pivot(index="method", columns="series", values="y")
         wide = wide.reindex(columns=[*_METRICS, _SECONDS]).sort_values(NLL, kind="stable")
-        rows = [
-            [
-                display(method),
-                number(loss),
-                *(
-                    "–" if np.isnan(y) else form.format(y)
-                    for form, y in zip(forms, ys, strict=True)
-                ),
-            ]
-            for method, loss, *ys in wide.itertuples()
-        ]
+        rows = []
+        for method, loss, *ys in wide.itertuples():
+            known = zip(forms, ys, strict=True)
+            cells = ("–" if np.isnan(y) else f"{y:{form}}" for form, y in known)
+            rows.append([display(method), number(loss), *cells])
         for row in here[here["stat"] == _SKIPPED].itertuples():
             planned = f"not fitted: planned at {float(f'{row.y / 60:.1g}'):g} min"
             rows.append([display(row.method), *["–"] * (2 + len(COVERAGES)), planned])

@@ -77,11 +77,12 @@ def with_samples(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
             if np.isfinite(points).all():
                 found |= _shares(dataset, points, first["n_train"])
                 found |= _coverage(dataset, split, points)
-            for metric, value in found.items():
-                status = "failed" if np.isnan(value) else "ok"
-                row = {"split": split, "metric": metric, "value": value, "status": status}
-                added.append({**same, **row})
-    return pd.concat([scores, pd.DataFrame(added)], ignore_index=True) if added else scores
+            added += [same | {"split": split, "metric": m, "value": v} for m, v in found.items()]
+    if not added:
+        return scores
+    rows = pd.DataFrame(added)
+    rows["status"] = np.where(rows["value"].isna(), "failed", "ok")
+    return pd.concat([scores, rows], ignore_index=True)
 
 
 def history(arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -114,15 +115,11 @@ def _coverage(dataset: str, split: int, samples: np.ndarray) -> dict[str, float]
 
     train, _ = made_up.planar_of_seed(dataset, split)
     fresh = made_up.planar_draw(dataset, len(samples), rng_of("coverage", dataset, split))
-    found = {}
+    reach, found = _NEAR * made_up.planar_noise(dataset), {}
     for metric, points in ((COVERAGE, samples), (FRESH, fresh)):
-        distance, _ = KDTree(points).query(train)
-        near = (
-            made_up.planar_deviations(dataset, points) <= _NEAR,
-            distance <= _NEAR * made_up.planar_noise(dataset),
-        )
-        for name, each in zip(NEAR, near, strict=True):
-            found[f"{metric}:{name}"] = float(each.mean())
+        near = made_up.planar_deviations(dataset, points) <= _NEAR
+        found[f"{metric}:{NEAR[0]}"] = float(near.mean())
+        found[f"{metric}:{NEAR[1]}"] = float((KDTree(points).query(train)[0] <= reach).mean())
     return found
 
 
@@ -233,22 +230,13 @@ def best_on_six(scores: pd.DataFrame, test: str = "corrected") -> Iterator[Check
         worse[which] = [f"{dataset} than {display(rival)}" for dataset, rival in lost]
     which, wanted = ("signs", 6) if first else ("corrected", 5)
     lost, unsure = worse[which] or worse["signs"], "decided by signed ranks alone"
-    yield Check(
-        "sets on which DDE is significantly best",
-        len(best[which]),
-        at_least=wanted,
-        unless=unsure if len(best["signs"]) >= wanted else "",
-        part="significantly best",
-        said=f"by signed ranks {', '.join(best['signs']) or 'none'}",
-    )
-    yield Check(
-        "sets on which it is significantly worse",
-        len(lost),
-        at_most=0,
-        unless="" if worse[which] else unsure,
-        part="worse on none",
-        said=", ".join(lost),
-    )
+    said = f"by signed ranks {', '.join(best['signs']) or 'none'}"
+    how = {"unless": unsure if len(best["signs"]) >= wanted else "", "part": "significantly best"}
+    what = "sets on which DDE is significantly best"
+    yield Check(what, len(best[which]), at_least=wanted, said=said, **how)
+    how = {"unless": "" if worse[which] else unsure, "part": "worse on none"}
+    what = "sets on which it is significantly worse"
+    yield Check(what, len(lost), at_most=0, said=", ".join(lost), **how)
 
 
 def kcef_unstable(scores: pd.DataFrame) -> Iterator[Check]:
@@ -272,12 +260,9 @@ def kcef_unstable(scores: pd.DataFrame) -> Iterator[Check]:
         share = failed[name] / n[name]
         yield Check(f"share of failed splits on {name}", share, above=0.05)
     table = [[here, of_two - here], [elsewhere, others - elsewhere]]
-    yield Check(
-        "Fisher's exact p against the other sets",
-        float(stats.fisher_exact(table, alternative="greater").pvalue),
-        below=SIGNIFICANCE,
-        said=f"{elsewhere} of {others} fail there",
-    )
+    p_value = float(stats.fisher_exact(table, alternative="greater").pvalue)
+    said = f"{elsewhere} of {others} fail there"
+    yield Check("Fisher's exact p against the other sets", p_value, below=SIGNIFICANCE, said=said)
 
 
 def modes_covered(scores: pd.DataFrame, test: str = "limits") -> Iterator[Check]:
@@ -301,9 +286,7 @@ def modes_covered(scores: pd.DataFrame, test: str = "limits") -> Iterator[Check]
             continue
         weights = zip(modes.labels, modes.weights, strict=True)
         wanted = {f"{SHARE}:{label}": float(weight) for label, weight in weights}
-        for near in NEAR:
-            fresh = _of(scores, dataset, f"{FRESH}:{near}")
-            wanted[f"{COVERAGE}:{near}"] = fresh.mean()
+        wanted |= {f"{COVERAGE}:{x}": _of(scores, dataset, f"{FRESH}:{x}").mean() for x in NEAR}
         tried = len(_of(scores, dataset, MMD))  # a failed seed has a row of this metric alone
         for metric, whole in wanted.items():
             share = _of(scores, dataset, metric).dropna()

@@ -1,6 +1,7 @@
 """dde figures 1 to 3, samples, learned functions and the sampler over the iterations; and cost."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,17 @@ import pandas as pd
 from kcde.data import made_up
 from kcde.evidence import tolerances
 from kcde.evidence.cells import splits
+from kcde.kernels import median_trick
+from kcde.metrics import mmd2_biased
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
 from kcde.pages import scatter, style
+from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.dde import claims
 
 _SAMPLES, _SNAPSHOT = 1000, 500  # samples in a panel, of figure 1 and of an iteration
 _STRIDE = 2  # every second of the 100 × 100 points of f is enough for a panel of two inches
+_ONE = "one kernel"
 _DEPTH = 8.0  # nats below the largest f that are told apart
 
 _PUBLISHED = {
@@ -56,17 +61,17 @@ def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
             across, up = (arrays[f"surface_{name}"][::_STRIDE] for name in "xy")
             values, known = arrays["surface_f"][::_STRIDE, ::_STRIDE], scatter.row(*same)
             rows += [
-                known | {"kind": "surface", "x": x, "y": y, "y_high": values[k, j]}
-                for k, y in enumerate(up)
-                for j, x in enumerate(across)
+                known | {"kind": "surface", "x": x, "y": y, "y_high": f}
+                for y, line in zip(up, values, strict=True)
+                for x, f in zip(across, line, strict=True)
             ]
         modes = made_up.planar_modes(dataset)
         for label, weight in zip(modes.labels, modes.weights, strict=True):
             share = splits(here, dataset, *same[1:], f"{claims.SHARE}:{label}").dropna()
             if len(share):
                 of = {"x": weight, "y": share.mean(), "y_low": share.min(), "y_high": share.max()}
-                of |= {"series": label, "stat": claims.SHARE, "n": len(share)}
-                rows.append(scatter.row(*same, **of))
+                named = {"series": label, "stat": claims.SHARE, "n": len(share)}
+                rows.append(scatter.row(*same, **of, **named))
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -78,20 +83,22 @@ def over_iterations(artefact: Artefact, scores: pd.DataFrame, files: list[Path])
     """Return snapshots of the first seed that did not fail, and MMD² by iteration for all.
 
     Points are of kind `scatter`, of the method `data` or of the sampler, whose iteration stands in
-    `x_right`; MMD² is one `curve` for each seed with the iteration in `x`. Without the published
-    sets or iterations, all are shown.
+    `x_right`; MMD² is one `curve` for each seed with the iteration in `x`, by the kernel of its f.
+    Kind `point` has that of the points themselves, by the same kernel for every f. Without the
+    published sets or iterations, all are shown.
     """
     datasets, iterations = _PUBLISHED[artefact.name]
     own = [path for name in datasets for path in files if path.parent.name == name]
     rows = []
     for _, _, arrays, same in _fits(scores, own or files):
         if "train" in arrays:
-            rows += _data(same[0], arrays)
+            rows += (data := _data(same[0], arrays))
             kept = arrays["snapshot_iterations"]
             shown = [k for k, iteration in enumerate(kept) if iteration in iterations]
             for k in shown if len(shown) > 1 else range(len(kept)):
                 drawn = arrays["snapshots"][k]
-                rows += scatter.points(*same, drawn, _SNAPSHOT, x_right=kept[k])
+                rows += (own := scatter.points(*same, drawn, _SNAPSHOT, x_right=kept[k]))
+                rows.append(_by_one_kernel(data, own))
         checks, mmd2 = claims.history(arrays)
         rows += [
             scatter.row(*same) | {"kind": "curve", "series": f"seed {seed}", "x": x, "y": y}
@@ -99,6 +106,14 @@ def over_iterations(artefact: Artefact, scores: pd.DataFrame, files: list[Path])
             for x, y in zip(checks, values, strict=True)
         ]
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _by_one_kernel(data: list[dict], samples: list[dict]) -> dict:
+    """Return the row with the biased MMD² of the samples of an iteration to the training points."""
+    train, drawn = (np.array([(row["x"], row["y"]) for row in rows]) for rows in (data, samples))
+    mmd2 = mmd2_biased(drawn, train, median_trick(train)) if np.isfinite(drawn).all() else np.nan
+    known = {name: samples[0][name] for name in ("panel", "method", "variant")}
+    return known | {"kind": "point", "series": _ONE, "x": samples[0]["x_right"], "y": mmd2}
 
 
 def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -109,19 +124,18 @@ def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     options = {"sharex": "col", "sharey": "col", "squeeze": False}
     width = style.PAGE if len(panels) > 1 else style.COLUMN
     with style.figure(width, 4.4, len(panels), 2, **options) as (made, axes):
-        for panel, one in zip(panels, axes[0], strict=True):
-            points = rows[(rows["panel"] == panel) & (rows["kind"] == "scatter")]
-            _draw_points(one, points, points)
-            style.panel_title(one, next(letters), panel)
-        for panel, one in zip(panels, axes[1], strict=True):
-            surface = rows[(rows["panel"] == panel) & (rows["kind"] == "surface")]
-            f = surface.pivot(index="y", columns="x", values="y_high")
+        for panel, above, below in zip(panels, *axes, strict=True):
+            own = rows[rows["panel"] == panel]
+            points = own[own["kind"] == "scatter"]
+            _draw_points(above, points, points)
+            f = own[own["kind"] == "surface"].pivot(index="y", columns="x", values="y_high")
             f -= f.max(axis=None)
             look = {"levels": levels, "cmap": "cividis", "extend": "min"}
-            shown = one.contourf(f.columns, f.index, f, **look)
-            one.set_box_aspect(1)
-            one.set_xlabel("$y_1$")
-            style.panel_title(one, next(letters), "learned $f$")
+            shown = below.contourf(f.columns, f.index, f, **look)
+            below.set_box_aspect(1)
+            below.set_xlabel("$y_1$")
+        for one, title in zip(axes.flat, [*panels, *["learned $f$"] * len(panels)], strict=True):
+            style.panel_title(one, next(letters), title)
         for one in axes[:, 0]:
             one.set_ylabel("$y_2$")
         bar = made.colorbar(shown, ax=axes[1], location="bottom", shrink=0.5, aspect=40)
@@ -159,22 +173,36 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
                 axes.tick_params(labelleft=axes is row[0])
             row[len(row) // 2].set_xlabel("$y_1$")
             row[0].set_ylabel(f"{panel}\n$y_2$")
-        below = outer[-1].subgridspec(1, len(panels)).subplots(squeeze=False, sharey=True)[0]
-        for axes, panel in zip(below, panels, strict=True):
-            curves = frame[(frame["panel"] == panel) & (frame["kind"] == "curve")]
+        below = outer[-1].subgridspec(1, len(panels) + 1).subplots(squeeze=False, sharey=True)[0]
+        for axes in below:
             axes.set_xscale("symlog", linthresh=100)
             axes.set_yscale("log")
+        for axes, panel in zip(below, panels, strict=False):
+            curves = frame[(frame["panel"] == panel) & (frame["kind"] == "curve")]
             for _, curve in curves[curves["y"] > 0].groupby("series", sort=False):
                 colour = style.line(curve["method"].iloc[0])["color"]
                 axes.plot(curve["x"], curve["y"], color=colour, linewidth=0.6, alpha=0.8)
             axes.set(xlabel="iteration", xlim=(0, curves["x"].max()))
             marks = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": "black"}
             axes.plot(iterations, [0.0] * len(iterations), "^", markersize=3.5, **marks)
-            style.panel_title(axes, next(letters), f"{panel}, {curves['series'].nunique()} seeds")
+            style.panel_title(axes, next(letters), f"{panel.split(', ')[-1]}: its own kernel")
+        _draw_by_one_kernel(below[-1], frame[frame["series"] == _ONE])
+        style.panel_title(below[-1], next(letters), f"{_ONE} for all")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         shown = "above each panel: its iteration, marked ▲ below"
         scatter.legend(made, claims.METHOD, "training points", shown)
         return style.save(made, stem)
+
+
+def _draw_by_one_kernel(axes, points: pd.DataFrame) -> None:
+    """Draw a line for each panel above, named by its method where these differ, else by its set."""
+    for panel, line in points.groupby("panel", sort=False):
+        method = line["method"].iloc[0]
+        look = style.line(method) | {"marker": style.marker(method), "markersize": 3}
+        axes.plot(line["x"], line["y"], linewidth=1.0, clip_on=False, **look)
+        name = display(method) if points["method"].nunique() > 1 else panel
+        style.beside(axes, name, tuple(line[["x", "y"]].iloc[-1]), 4, look["color"])
+    axes.set(xlabel="iteration", xlim=(0, points["x"].max()))
 
 
 _SHARED = {"kind": "figure", "tolerance": tolerances.VERDICTS, "trial": "seed"}
@@ -214,20 +242,18 @@ def build_cost(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     `no number` for another fit that failed.
     """
     rows = []
-    for panel in (f"{axis} {quantity}" for axis in _AXES for quantity in _QUANTITIES):
-        axis, _, quantity = panel.partition(" ")
-        for method, (name, _) in _COSTLY.items():
-            variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
-            known = {"panel": panel, "method": method, "variant": variant, "series": name, "n": 1}
-            cost = claims.along(scores, axis, method, _QUANTITIES[quantity][0])
-            at = known | {"kind": "curve", "stat": "cost"}
-            rows += [at | {"x": x, "y": y} for x, y in cost.items()]
-            if quantity == "memory":
-                needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
-                for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
-                    stat = "needs" if x in needed else "no number"
-                    at = known | {"kind": "scatter", "stat": stat}
-                    rows.append(at | {"x": x, "y": needed.get(x)})
+    for axis, quantity, method in product(_AXES, _QUANTITIES, _COSTLY):
+        variant = next(iter(scores.loc[scores["method"] == method, "variant"]), "")
+        known = {"panel": f"{axis} {quantity}", "method": method, "variant": variant}
+        known |= {"series": _COSTLY[method][0], "n": 1}
+        cost = claims.along(scores, axis, method, _QUANTITIES[quantity][0])
+        at = known | {"kind": "curve", "stat": "cost"}
+        rows += [at | {"x": x, "y": y} for x, y in cost.items()]
+        if quantity == "memory":
+            needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
+            for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
+                at = {"kind": "scatter", "stat": "needs" if x in needed else "no number"}
+                rows.append(known | at | {"x": x, "y": needed.get(x)})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 

@@ -51,15 +51,14 @@ def build_table1(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
     They share no draws with the others, so that no paired test includes them.
     """
     of_code = scores["dataset"].str.endswith(f"-{_CODE}")
-    if not of_code.any():
-        return building.build(artefact, scores, files)
     renamed = scores["dataset"].str.removesuffix(f"-{_CODE}")
     own = scores.assign(dataset=renamed, variant=_CODE)[of_code]
-    code = building.build(artefact, own, files)
-    if of_code.all():
-        return code
-    table = building.build(artefact, scores[~of_code], files)
-    return building.with_rows(table, code.drop(columns=["best", "p_value"]).to_dict("records"))
+    parts = [each for each in (scores[~of_code], own) if len(each)]
+    table, *code = (building.build(artefact, each, files) for each in parts)
+    rows = [
+        row for each in code for row in each.drop(columns=["best", "p_value"]).to_dict("records")
+    ]
+    return building.with_rows(table, rows)
 
 
 def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -70,10 +69,9 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     numbers = published.numbers("dde", "table1").set_index(key)
     shown = shown.join(numbers["value"], on=key)
     shown["value"] = shown["value"].mask(shown["variant"] == _CODE)
-    places = {(d, m, v): 0.0 for d, m, v in shown[["dataset", "method", "variant"]].to_numpy()}
-    rows = sorted(
-        places, key=lambda row: (datasets.index(row[0]), artefact.methods.index(row[1]), row[2])
-    )
+    cells = set(shown[["dataset", "method", "variant"]].itertuples(index=False, name=None))
+    order = datasets.index, artefact.methods.index
+    rows = sorted(cells, key=lambda row: (order[0](row[0]), order[1](row[1]), row[2]))
     places = {row: k + _BETWEEN * datasets.index(row[0]) for k, row in enumerate(rows)}
     last = max(places.values())
     with style.figure(style.PAGE, 1.0 + 0.18 * last, columns=2, sharey=True) as (made, axes):
@@ -351,9 +349,8 @@ def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pa
         axes[1].set_xlabel("nats (linear to ±0.1, then logarithmic)")
         axes[1].set_xscale("symlog", linthresh=0.1)
         axes[0].set_ylim(len(lines) - 0.4, -0.6)
-        axes[0].set_yticks(
-            range(len(lines)), [f"{d}{' (penalised)' * (m != 'DDE')}" for d, m in lines]
-        )
+        names = [f"{d}{' (penalised)' * (m != 'DDE')}" for d, m in lines]
+        axes[0].set_yticks(range(len(lines)), names)
         return [*page.write_figure(artefact, table, stem), *style.save(made, stem)]
 
 

@@ -118,14 +118,15 @@ def converges_faster(
         ratios = np.where(neither, 1.0, a) / np.where(neither, 1.0, b)
         low, high = np.quantile(ratios[1:], (0.025, 0.975), method="inverted_cdf")
         said = f"ratio {ratios[0]:.2f}, 95% interval {low:.2f} to {high:.2f}"
+        against = ratios[0] >= 1 if by == "points" else ratios[0] <= 1
+        decided = {"unless": "" if against else "the interval contains 1", "said": said}
         if by == "points":
-            unless = "" if ratios[0] >= 1 else "the interval contains 1"
-            what = f"{names} points needed, upper end of their ratio"
-            yield Check(what, high, below=1, unless=unless, said=said)
+            yield Check(
+                f"{names} points needed, upper end of their ratio", high, below=1, **decided
+            )
         else:
-            unless = "" if ratios[0] <= 1 else "the interval contains 1"
             what = f"{names} shrinkage of the gap, lower end of its ratio"
-            yield Check(what, low, above=1, unless=unless, said=said)
+            yield Check(what, low, above=1, **decided)
 
 
 def _points_to(curves: np.ndarray, sizes: np.ndarray, level: float) -> np.ndarray:
@@ -283,9 +284,10 @@ def _errors(scores: pd.DataFrame, dataset: str, method: str) -> dict[str, float]
     """Return the median of each error over the seeds, {} of a method without samples."""
     kind = variants(scores).get(method, "")
     found = {metric: splits(scores, dataset, method, kind, metric) for metric in ERRORS}
+    if not all(map(len, found.values())):
+        return {}
     # A failed error is infinite: a bin of the data without samples.
-    medians = {metric: float(each.fillna(np.inf).median()) for metric, each in found.items()}
-    return medians if all(map(len, found.values())) else {}
+    return {metric: float(each.fillna(np.inf).median()) for metric, each in found.items()}
 
 
 CORRECTED, SIGNED_RANK = "corrected t-test", "signed-rank"
@@ -301,14 +303,9 @@ def kcef_beats_lscde(scores: pd.DataFrame, test: str = CORRECTED) -> Iterator[Ch
     deviations of the paired differences on: what the published means would reach is said.
     """
     found = _on_the_r_sets(scores, "KCEF", "LSCDE")
-    sure, unsure = (len(better(each)) - len(worse(each)) for each in (found.corrected, found.signs))
-    yield Check(
-        f"wins minus losses of KCEF against LSCDE, {test}",
-        sure if test == CORRECTED else unsure,
-        at_least=8,
-        unless=_UNSURE if unsure >= 8 else "",
-        said=_won_and_lost(found, test),
-    )
+    counts = [len(better(each)) - len(worse(each)) for each in (found.corrected, found.signs)]
+    what = f"wins minus losses of KCEF against LSCDE, {test}"
+    yield _at_least(8, what, counts, found, test)
     if test == CORRECTED:
         reached = _published_margin(scores)
         yield Check("the same of the published means with the spreads of ours", reached)
@@ -321,16 +318,20 @@ def _on_the_r_sets(scores: pd.DataFrame, method: str, rival: str) -> PairedCompa
     return found
 
 
-def _won_and_lost(found: PairedComparison, test: str) -> str:
-    signs = found.corrected if test == CORRECTED else found.signs
-    return f"won: {', '.join(better(signs)) or '-'}; lost: {', '.join(worse(signs)) or '-'}"
+def _at_least(
+    wanted: int, what: str, counts: list[int], found: PairedComparison, test: str, part: str = ""
+) -> Check:
+    """Return the check of a count of sets by the corrected test, and by that of signed ranks."""
+    count, signs = list(zip(counts, (found.corrected, found.signs), strict=True))[test != CORRECTED]
+    said = f"won: {', '.join(better(signs)) or '-'}; lost: {', '.join(worse(signs)) or '-'}"
+    unless = _UNSURE if counts[1] >= wanted else ""
+    return Check(what, count, at_least=wanted, unless=unless, part=part, said=said)
 
 
 def _published_margin(scores: pd.DataFrame) -> int:
     """Return wins minus losses if our paired differences had the published means."""
-    means = published.numbers("kcef", "table1").pivot(
-        index="dataset", columns="method", values="value"
-    )
+    numbers = published.numbers("kcef", "table1")
+    means = numbers.pivot(index="dataset", columns="method", values="value")
     margin = 0
     for dataset, shift in (means["KCEF"] - means["LSCDE"]).items():
         ours, theirs = by_split(*(splits(scores, dataset, name) for name in ("KCEF", "LSCDE")))
@@ -351,16 +352,10 @@ def nade_loses_to_kcef(
     checks = []
     for each in nade:
         found = _on_the_r_sets(with_column(scores, each), "NADE", "KCEF")
-        sure, unsure = len(worse(found.corrected)), len(worse(found.signs))
-        check = Check(
-            f"sets on which NADE, {each}, loses to KCEF, {test}",
-            sure if test == CORRECTED else unsure,
-            at_least=10,
-            unless=_UNSURE if unsure >= 10 else "",
-            part=f"NADE, {each}" if len(nade) > 1 else "",
-            said=_won_and_lost(found, test),
-        )
-        checks.append(check)
+        counts = [len(worse(found.corrected)), len(worse(found.signs))]
+        what = f"sets on which NADE, {each}, loses to KCEF, {test}"
+        part = f"NADE, {each}" if len(nade) > 1 else ""
+        checks.append(_at_least(10, what, counts, found, test, part))
     if len({check.verdict for check in checks}) > 1:
         other = "the other NADE decides otherwise"
         checks = [replace(check, unless=check.unless or other) for check in checks]
@@ -445,11 +440,9 @@ def kcef_samples_are_closer(scores: pd.DataFrame, chains_judged: bool = True) ->
             continue
         median = float(cells[sound[0]].median())
         said = "better draws" if sound[0] == EXACT_DRAWS else ""
-        if rejected:
-            yield Check(what, median, at_most=SIGNIFICANCE, part=part, said=said)
-        else:
-            level = SIGNIFICANCE
-            yield Check(what, median, above=level, below=1 - level, part=part, said=said)
+        between = {"above": SIGNIFICANCE, "below": 1 - SIGNIFICANCE}
+        wanted = {"at_most": SIGNIFICANCE} if rejected else between
+        yield Check(what, median, **wanted, part=part, said=said)
 
 
 IN_REGIME = 0.8
@@ -519,12 +512,12 @@ def slopes(scores: pd.DataFrame) -> pd.DataFrame:
 def by_series(scores: pd.DataFrame) -> Iterator[tuple[float, Constant, pd.DataFrame]]:
     """Yield γ, c and the scores of each series, in increasing order."""
     known = {}
-    for setting in scores["setting"].unique():
+    for setting, own in scores.groupby("setting"):
         axes = json.loads(setting)
         constant = Constant(axes.get("absolute", False), axes["constant"])
-        known[axes["gamma"], constant] = scores[scores["setting"] == setting]
-    for gamma, constant in sorted(known):
-        yield gamma, constant, known[gamma, constant]
+        known[axes["gamma"], constant] = own
+    for key in sorted(known):
+        yield *key, known[key]
 
 
 def by_repetition(series: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -48,8 +48,9 @@ def _means(panel: str, name: str, table: pd.DataFrame) -> list[dict]:
     line = np.exp(np.polyval(np.polyfit(log_n, mean, 1), log_n))
     ends = zip(table.columns, *np.exp([mean, mean - half, mean + half]), strict=True)
     rows = [_row(panel, name, "mean", n, y, len(table), *range_) for n, y, *range_ in ends]
-    fitted = zip(table.columns, line, strict=True)
-    return rows + [_row(panel, name, "fit", n, y, len(table)) for n, y in fitted]
+    return rows + [
+        _row(panel, name, "fit", *xy, len(table)) for xy in zip(table.columns, line, strict=True)
+    ]
 
 
 def _row(panel, series, stat, x, y, n, low=np.nan, high=np.nan) -> dict:
@@ -81,10 +82,8 @@ def _outside(frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
 def remarks(frame: pd.DataFrame) -> list[str]:
     """Say how much was run, and which series are not in the limit that the theorem is about."""
     means = frame[frame["stat"] == "mean"]
-    said = [
-        f"Shown are {means['n'].max():.0f} repetitions of n from {means['x'].min():.0f} to "
-        f"{means['x'].max():.0f}."
-    ]
+    least, most = means["x"].min(), means["x"].max()
+    said = [f"Shown are {means['n'].max():.0f} repetitions of n from {least:.0f} to {most:.0f}."]
     for name, slope in _outside(frame):
         gamma, constant = _parts(name)
         said.append(
@@ -106,9 +105,10 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             for place, name in enumerate(names):
                 rows = shown[shown["series"] == name].set_index("stat")
                 slope, bound = rows.loc[stat], rows.loc[f"{stat} bound", "y"]
+                colour = _COLOURS[_parts(name)[0]]
                 axes.fill_betweenx([place - 0.5, place + 0.5], least, bound, color="#E4E4E4", lw=0)
-                axes.hlines(place, slope["y_low"], slope["y_high"], color=_COLOURS[_parts(name)[0]])
-                face = "white" if name in outside else _COLOURS[_parts(name)[0]]
+                axes.hlines(place, slope["y_low"], slope["y_high"], color=colour)
+                face = "white" if name in outside else colour
                 axes.plot(slope["y"], place, "o", markersize=4, mfc=face, mec=style.BLACK)
             axes.set_xlim(least, 0.0)
             axes.set_ylim(len(names) - 0.5, -0.5)
@@ -116,14 +116,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             style.panel_title(axes, letter, f"error: {words}")
         labels = [f"γ = {gamma:g}, c = {constant}" for gamma, constant in map(_parts, names)]
         grid[0].set_yticks(range(len(names)), labels)
-        style.words_above(
-            made,
-            [
-                "●  fitted slope, 95% interval",
-                "grey: as steep as theorem 2 says, or steeper",
-                "○  λ too large at these n to tell",
-            ],
-        )
+        said = ["●  fitted slope, 95% interval", "grey: as steep as theorem 2 says, or steeper"]
+        style.words_above(made, [*said, "○  λ too large at these n to tell"])
         return style.save(made, stem)
 
 

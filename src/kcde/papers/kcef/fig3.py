@@ -54,10 +54,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the densities beside the divergences."""
-    panels = {
-        (panel, series): curve.sort_values("x")
-        for (panel, series), curve in frame.groupby(["panel", "series"])
-    }
+    panels = {key: own.sort_values("x") for key, own in frame.groupby(["panel", "series"])}
     with style.figure(style.PAGE, 2.5, columns=2, width_ratios=[1.15, 1]) as (made, (left, right)):
         top = max(panels["densities", series]["y"].max() for series in _DENSITIES)
         for series, (colour, label) in _DENSITIES.items():

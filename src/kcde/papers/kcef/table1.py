@@ -1,5 +1,6 @@
 """kcef table 1, its KCEF by bandwidths, criterion and grid, and what its column NADE measures."""
 
+from collections import ChainMap
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -100,11 +101,10 @@ def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> 
         axes.axhline(row, **style.THIN)
         if not all((dataset, method) in cells.index for method in pair):
             continue
-        both = [cells.loc[(dataset, method)] for method in pair]
-        name = "median" if any(cell["failed"] for cell in both) else "mean"
-        ours = float(np.clip(both[0][name] - both[1][name], -_CLOSE, _CLOSE))
-        theirs = both[0]["published_mean"] - both[1]["published_mean"]
-        theirs = float(np.clip(theirs, -_CLOSE, _CLOSE))
+        one, other = (cells.loc[(dataset, method)] for method in pair)
+        name = "median" if one["failed"] or other["failed"] else "mean"
+        both = (one[key] - other[key] for key in (name, "published_mean"))
+        ours, theirs = (float(np.clip(value, -_CLOSE, _CLOSE)) for value in both)
         axes.plot([ours, theirs], [row, row], color="black", linewidth=0.8)
         axes.plot(ours, row, "D" if name == "median" else "o", color="black", markersize=3.5)
         look = {"markersize": 4.2, "markerfacecolor": "white", "zorder": 4}
@@ -159,10 +159,8 @@ def nearest_readings(table: pd.DataFrame) -> list[str]:
     for choice, names in _CHOICES.items():
         nearest = gaps[[name for name in names if name in gaps]].idxmin(axis=1).value_counts()
         each = ", ".join(f"{name} on {nearest.get(name, 0)}" for name in names)
-        said.append(
-            f"By {choice}, nearest to the published value of {len(gaps)} sets, by our median: "
-            f"{each}."
-        )
+        at = f"nearest to the published value of {len(gaps)} sets, by our median"
+        said.append(f"By {choice}, {at}: {each}.")
     return said if len(gaps) else []
 
 
@@ -206,51 +204,46 @@ def nearer_nade(table: pd.DataFrame) -> list[str]:
     ]
 
 
+_TABLE = {"kind": "table", "metric": NLL}
+_METHODS = [*_KCEFS, "NADE", "LSCDE", "LSCDE-exact"]
+
 ARTEFACTS = [
     Artefact(
         __name__,
-        kind="table",
-        shows={
-            "r_benchmark": {
-                "datasets": _DATASETS,
-                "methods": [*_KCEFS, "NADE", "LSCDE", "LSCDE-exact"],
-            }
-        },
+        shows={"r_benchmark": {"datasets": _DATASETS, "methods": _METHODS}},
         build=building.build,
         draw=partial(write_against, pair=("KCEF", "LSCDE")),
         claims={"K7": claims.kcef_beats_lscde},
-        metric=NLL,
         published_trials=_SPLITS,
         overlap=1.0,
         remarks=page.importance_sampling,
+        **_TABLE,
     ),
     Artefact(
         __name__,
         name="table1-bandwidths",
-        kind="table",
         stage="readings",
         shows={"r_benchmark": {"methods": [*_OF_KCEF, "NADE", "LSCDE", "epsilon-KDE", "DDE"]}},
         build=build_of_kcef,
         draw=dot_plot.write,
-        metric=NLL,
         columns=_OF_KCEF,
         remarks=nearest_readings,
+        **_TABLE,
     ),
     Artefact(
         __name__,
         name="table1-nade",
-        kind="table",
         stage="readings",
         shows={"r_benchmark": {"datasets": _DATASETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
         build=build_of_nade,
         draw=draw_nades,
         claims={"K8": claims.nade_loses_to_kcef},
-        metric=NLL,
         columns=_NADES,
         axis=(-4.0, 80.0),
         axis_label="negative log-likelihood of standardised rows (nats); lower is better",
         below=nearer_nade,
         apart=_NADES,
+        **_TABLE,
     ),
 ]
 
@@ -277,20 +270,16 @@ def build_grid(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     """
     own = scores[scores["experiment"] == Table1Readings.name]
     known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
-    ordered = dict.fromkeys([*known, *sorted(own["dataset"].unique())])
-    found = set(own["dataset"])
-    rows = [row for name in ordered if name in found for row in _likelihoods(own, name)]
-    tests = {
-        name: test for each in registry.ARTEFACTS.values() for name, test in each.claims.items()
-    }
-    for reading in readings.declared(artefact.paper):
-        if reading.choice != "K-grid":
-            continue
+    found = own.groupby("dataset")
+    ordered = [*(name for name in known if name in found.groups), *found.groups]
+    rows = [row for name in dict.fromkeys(ordered) for row in _likelihoods(own, name)]
+    tests = ChainMap(*(each.claims for each in registry.ARTEFACTS.values()))
+    for reading in (each for each in readings.declared(artefact.paper) if each.choice == "K-grid"):
         under = reading.scores(scores)
         for panel, (claim, how) in _CLAIMS.items():
             verdict = decide(tests[claim], under, **how).verdict
-            known = {"panel": panel, "kind": "claim", "series": reading.name, "stat": verdict}
-            rows.append(_OF_KNOWN | known)
+            at = {"panel": panel, "kind": "claim", "series": reading.name, "stat": verdict}
+            rows.append(_OF_KNOWN | at)
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -367,25 +356,23 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
 
 def _lines() -> dict[tuple, dict]:
     """Return the readings that differ in λ alone, with the look of their line."""
-    colours = iter([style.BLUE, style.GREEN, style.ORANGE, style.PURPLE])
+    colours = [style.BLUE, style.GREEN, style.ORANGE, style.PURPLE]
     looks: dict[tuple, dict] = {}
-    for sigma in dict.fromkeys(each.sigma for each in READINGS):
-        colour = next(colours)
+    for sigma, colour in zip(dict.fromkeys(each.sigma for each in READINGS), colours, strict=False):
         for folds, dashes, marker in ((5, "-", "o"), (10, "--", "^")):
             line = tuple(each for each in READINGS if (each.sigma, each.folds) == (sigma, folds))
             looks[line] = {"color": colour, "linestyle": dashes, "marker": marker}
     return looks
 
 
+_BESIDE = {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]}
+
 GRID = Artefact(
     __name__,
     kind="figure",
     name="table1-readings",
     stage="readings",
-    shows={
-        "table1_readings": {},
-        "r_benchmark": {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]},
-    },
+    shows={"table1_readings": {}, "r_benchmark": _BESIDE},
     build=build_grid,
     draw=draw_grid,
     below=claims_of_grid,

@@ -48,43 +48,29 @@ def remarks(table: pd.DataFrame) -> list[str]:
     ]
 
 
+_METHODS = ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LikelihoodKCEF-F", *_OTHERS]
+_SHARED = {"kind": "table", "metric": NLL, "trial": "run", "axis_label": _AXIS_LABEL}
+_SHARED |= {"draw": dot_plot.write}
+
 ARTEFACTS = [
     Artefact(
         __name__,
-        kind="table",
-        shows={
-            "joint": {
-                "datasets": _DATASETS,
-                "methods": ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LikelihoodKCEF-F", *_OTHERS],
-            }
-        },
+        shows={"joint": {"datasets": _DATASETS, "methods": _METHODS}},
         build=build,
-        draw=dot_plot.write,
         claims={"K9": claims.kcef_after_nade},
-        metric=NLL,
         published_trials=5,
-        trial="run",
         axis=(-10.0, 20.0),
-        axis_label=_AXIS_LABEL,
         remarks=remarks,
+        **_SHARED,
     ),
     Artefact(
         __name__,
         name="table2-rows",
-        kind="table",
-        stage="readings",
-        shows={
-            "joint": {
-                "datasets": _DATASETS,
-                "methods": [*_FEWER_ROWS, *_OTHERS],
-            }
-        },
+        stage=READINGS,
+        shows={"joint": {"datasets": _DATASETS, "methods": [*_FEWER_ROWS, *_OTHERS]}},
         build=building.build,
-        draw=dot_plot.write,
-        metric=NLL,
-        trial="run",
         axis=(0.0, 40.0),
-        axis_label=_AXIS_LABEL,
+        **_SHARED,
     ),
 ]
 
@@ -96,7 +82,6 @@ _RULES = {
     "without penalty": [f"{name}-unpenalised" for name in _CODE],
     "converged": ["KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"],
 }
-_DATASETS = published.datasets("kcef", "table2")
 _SAMPLED = [*_CODE[:1], *(f"KCEF-F{rule}-inverse" for rule in ("", "-unpenalised", "-converged"))]
 _PUBLISHED = "published"
 
@@ -167,10 +152,9 @@ def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path
             keys = []
             for graph, fill, dashes in (("F", "full", "-"), ("M", "none", "--")):
                 look = {"color": style.EXACT, "fillstyle": fill}
-                keys += [
-                    style.key(_GRAPHS[graph], marker="o", linestyle="none", **look),
-                    style.key(f"{_GRAPHS[graph]}, published", linestyle=dashes, lw=0.8, **look),
-                ]
+                keys.append(style.key(_GRAPHS[graph], marker="o", linestyle="none", **look))
+                known = f"{_GRAPHS[graph]}, published"
+                keys.append(style.key(known, linestyle=dashes, lw=0.8, **look))
             style.legend_above(below, keys)
         return style.save(made, stem)
 
