@@ -98,9 +98,7 @@ def obstacle(found: dict[str, float]) -> str:
 
 def obstacle_in(table: pd.DataFrame, row: pd.Series) -> str:
     """Return why the chains behind a row of a table have not converged, "" where they have."""
-    same = (table[_PLACE] == row[_PLACE]).all(axis=1) & table["metric"].isin(
-        [R_HAT, DIVERGENCE_RATE]
-    )
+    same = (table[_PLACE] == row[_PLACE]).all(axis=1)
     return obstacle(dict(table.loc[same, ["metric", "mean"]].itertuples(index=False)))
 
 
