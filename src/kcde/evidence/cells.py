@@ -79,12 +79,9 @@ def worst_chains(
 
     Chains that never move have no finite R-hat: it counts as infinite.
     """
-    found = {}
-    for metric in (R_HAT, DIVERGENCE_RATE):
-        values = splits(scores, dataset, method, variant, metric)
-        if len(values):
-            found[metric] = float(values.fillna(np.inf).max())
-    return found
+    cell = dataset, method, variant
+    found = {metric: splits(scores, *cell, metric) for metric in (R_HAT, DIVERGENCE_RATE)}
+    return {name: float(each.fillna(np.inf).max()) for name, each in found.items() if len(each)}
 
 
 def obstacle(found: dict[str, float]) -> str:
