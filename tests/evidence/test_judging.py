@@ -46,8 +46,8 @@ def test_a_claim_fails_with_one_check_has_parts_and_is_undecided_without_scores(
 def test_what_failed_too_often_is_missing():
     same = {"method": "A", "variant": "ours", "metric": "m", "value": 1.0}
     scores = pd.DataFrame({"split": range(10), "status": ["failed", *["ok"] * 9], **same})
-    for method, match in (("A", "1 of 10"), ("B", "no m of B")):
-        with pytest.raises(Missing, match=match):
+    for method in ("A", "B"):
+        with pytest.raises(Missing, match=method):
             completed(scores, [method], "m", "here", "ours")
     assert completed(scores[1:], ["A"], "m", "here", "ours")["A"].tolist() == [1.0] * 9
 

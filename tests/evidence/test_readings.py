@@ -17,7 +17,6 @@ SCORES = pd.DataFrame(
         "value": [1.0, 2.0, 3.0],
     }
 )
-CLAIMS = {claim for each in ARTEFACTS.values() for claim in each.claims}
 
 
 @pytest.mark.parametrize(
@@ -69,9 +68,9 @@ def test_classes(drawn, others, expected):
     assert readings.classify(rows, "laptop") == ("depends", ["scale"])
 
 
-def test_every_claim_is_decided_by_one_artefact_and_every_reading_bears_on_a_claim():
-    assert set(published.claims()["claim"]) == CLAIMS
+def test_every_claim_is_decided_by_an_artefact_and_read_as_first_stated():
+    claims = published.claims()
+    assert set(claims["claim"]) == {claim for each in ARTEFACTS.values() for claim in each.claims}
     every = [each for paper in published.PAPERS for each in readings.declared(paper)]
-    assert all(set(each.claims) <= CLAIMS and each.artefact in ("", *ARTEFACTS) for each in every)
     read = {claim for each in every if each.choice == readings.FIRST for claim in each.claims}
-    assert read == set(published.claims().query("first != ''")["claim"])
+    assert read == set(claims.loc[claims["first"] != "", "claim"])

@@ -3,12 +3,11 @@
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import artefact_scores as made
 from kcde.evidence import scorecard
-from kcde.pages import building, dot_plot
+from kcde.pages import building
 from kcde.papers import registry
 
 TABLE1 = registry.ARTEFACTS["kcef/table1"]
@@ -34,16 +33,6 @@ def test_split_given_twice_is_refused():
         building.build(TABLE1, twice.loc[[0, 0]], [])
     with pytest.raises(ValueError, match="metric"):
         building.build(TABLE1, twice.assign(metric="kl"), [])
-
-
-def test_a_panel_includes_short_bars_and_no_median_of_a_mean_beyond_it():
-    rows = {"mean": [1.0, 2.0, 300.0], "median": [1.0, 2.1, 4.0], "std": [0.1, 8.0, 900.0]}
-    cells = pd.DataFrame(rows).assign(n=4, published_mean=np.nan)
-    # Values from 1 to 2.1; a bar may widen that by 40% of 1.1, and 6% are margins.
-    ends = (1.0 - 0.46 * 1.1, 2.1 + 0.46 * 1.1)
-    assert dot_plot._limits(cells, (-3.0, 4.5)) == pytest.approx(ends)
-    alone = cells.iloc[:1]  # one value, with a bar of 0.1 cut to 40% of the least range
-    assert dot_plot._limits(alone, (-3.0, 4.5)) == pytest.approx((0.977, 1.023))
 
 
 def test_causes_most_specific_wins_and_stale_ones_never_show():
