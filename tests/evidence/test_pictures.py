@@ -19,10 +19,9 @@ def test_every_published_method_and_class_has_one_look():
     names = set(values.loc[values["metric"] != "p_value", "method"])
     assert {style.line(name)["color"] for name in names} <= set(style.COLOURS.values())
     assert len(set(style.COLOURS.values())) == len(style.COLOURS)
-    kcef = style.COLOURS["KCEF"]
-    assert style.line("KCEF-M-anisotropic") == {"color": kcef, "linestyle": "-."}
+    assert style.line("KCEF-M-anisotropic") == {"color": style.BLUE, "linestyle": "-."}
     assert style.marker("KCEF-M-anisotropic") == "D"
-    assert style.line("KCEF-LL-M")["color"] == style.COLOURS["KCEF-LL"] != kcef
+    assert style.line("KCEF-LL-M")["color"] == style.COLOURS["KCEF-LL"] == style.SKY
     assert style.line("EpsilonKDE") == style.line("epsilon-KDE")
 
 

@@ -4,7 +4,6 @@ import json
 from hashlib import sha256
 
 import numpy as np
-import pytest
 
 import artefact_scores as made
 from kcde import scores, split_scores
@@ -16,23 +15,14 @@ CELLS = {
 }
 
 
-@pytest.fixture
-def files(tmp_path):
+def test_the_table_has_the_same_bytes_in_any_order_and_what_was_written_to_six_digits(tmp_path):
     beside = {"seed": 7, "seconds": 1.23456, "backend": "numpy", "dtype": "float64"}
     info = {"job": {"dataset": "geyser"}, "data_sha256": "of geyser"}
-    return made.files(tmp_path / "laptop/r_benchmark", CELLS, info, **beside)
-
-
-def test_the_same_scores_give_the_same_bytes_whatever_their_order(files, tmp_path):
-    split_scores.write(files, tmp_path / "a", "laptop")
-    split_scores.write(files[::-1], tmp_path / "b", "laptop")
-    for name in split_scores.FILES:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert (tmp_path / "a" / split_scores.TABLE).read_bytes()[4:8] == bytes(4)  # no time of gzip
-
-
-def test_what_is_read_is_what_was_written_to_six_digits_with_what_is_known_beside(files, tmp_path):
-    table, about = split_scores.write(files, tmp_path / "figures", "laptop")
+    files = made.files(tmp_path / "laptop/r_benchmark", CELLS, info, **beside)
+    table, about = split_scores.write(files, tmp_path / "a", "laptop")
+    for other in split_scores.write(files[::-1], tmp_path / "b", "laptop"):
+        assert (tmp_path / "a" / other.name).read_bytes() == other.read_bytes()
+    assert table.read_bytes()[4:8] == bytes(4)  # no time of gzip
     key = ["dataset", "method", "split"]
     back, wanted = (scores.read(each).sort_values(key) for each in ([table], files))
     np.testing.assert_allclose(back["value"], wanted["value"], rtol=1e-5)
