@@ -16,12 +16,9 @@ NLL = "negative_log_likelihood"
     [
         (Check("gain", 0.3, at_least=0.3), "holds"),
         (Check("gain", 0.3, above=0.3), "fails"),
-        (Check("ratio", 4.0, at_least=2, at_most=5), "holds"),
         (Check("ratio", 6.0, at_least=2, at_most=5), "fails"),
         (Check("ratio", 1.0, below=1.0, unless="too few splits"), "undecided"),
         (Check("gain", np.nan, at_least=0), "undecided"),
-        (Check("gain", None, at_least=0), "undecided"),
-        (Check("all", True), "holds"),
         (Check("all", False), "fails"),
         (Check("median", 0.2), ""),
     ],
@@ -43,22 +40,16 @@ def test_a_claim_fails_with_one_check_has_parts_and_is_undecided_without_scores(
     assert (found.verdict, found.parts) == ("undecided", {"a": "holds", "b": "undecided"})
     assert "beside 7" in found.reason
     assert decide(claim, NONE, least=3.0).verdict == "fails"
-    found = decide(claim, NONE, least=3.0, missing=True)
-    assert (found.verdict, found.reason) == ("undecided", "no scores of A")
+    assert decide(claim, NONE, least=3.0, missing=True).verdict == "undecided"
 
 
 def test_what_failed_too_often_is_missing():
-    columns = ["method", "variant", "metric", "status", "split", "value"]
-    rows = [("A", "ours", "m", "ok" if k else "failed", k, 1.0) for k in range(10)]
-    scores = pd.DataFrame(rows, columns=columns)
-    for method, match in (("A", "1 of 10"), ("B", "no m of B")):
-        with pytest.raises(Missing, match=match):
+    same = {"method": "A", "variant": "ours", "metric": "m", "value": 1.0}
+    scores = pd.DataFrame({"split": range(10), "status": ["failed", *["ok"] * 9], **same})
+    for method in ("A", "B"):
+        with pytest.raises(Missing, match=method):
             completed(scores, [method], "m", "here", "ours")
     assert completed(scores[1:], ["A"], "m", "here", "ours")["A"].tolist() == [1.0] * 9
-
-
-def judged(metric, ours, published):
-    return judge(metric, "A", {"A": ours}, {"A": published})
 
 
 def of(mean, std=0.0, n=10, failed=0):
@@ -75,32 +66,20 @@ def of(mean, std=0.0, n=10, failed=0):
         (NLL, of(1.0, 0.8, 20), Published(1.0, 20), "uninformative"),
         (NLL, of(1.0, 0.1, 20), Published(1.0, 0), "uninformative"),
         (NLL, of(1.0, 0.1), Published(np.nan), "published-na"),
-        # Half of the published value, in units of its own.
         ("smae", of(0.04, 0.02), Published(0.03, 10), "uninformative"),
-        ("p_value", of(0.01), Published(0.04), "compatible"),
         ("p_value", of(0.2), Published(0.04), "different"),
         ("p_value", of(0.2, failed=2), Published(0.9), "different"),
     ],
 )
 def test_numbers(metric, ours, published, expected):
-    assert judged(metric, ours, published) == expected
-    assert half_width(of(1.0, 0.1, 20), 20) == pytest.approx(0.0662, abs=1e-4)
+    assert judge(metric, "A", {"A": ours}, {"A": published}) == expected
+    # t(.975, 19) · 0.1 · √(1/20 + 1/5)
+    assert half_width(of(1.0, 0.1, 20), 5) == pytest.approx(0.1047, abs=1e-4)
 
 
-def test_the_interval_covers_means_of_the_same_law():
-    rng = np.random.default_rng(0)
-    ours, theirs = rng.standard_normal((2000, 20)), rng.standard_normal((2000, 5)).mean(axis=1)
-    widths = half_width(of(0.0, 1.0, 20), 5) * ours.std(axis=1, ddof=1)
-    inside = np.abs(ours.mean(axis=1) - theirs) <= widths
-    assert abs(inside.mean() - 0.95) < 4 * np.sqrt(0.05 * 0.95 / 2000)
-
-
-@pytest.mark.parametrize(
-    ("slow", "expected"),
-    [(10.0, "compatible"), (6.0, "compatible"), (4.0, "different"), (90.0, "compatible")],
-)
+@pytest.mark.parametrize(("slow", "expected"), [(6.0, "compatible"), (4.0, "different")])
 def test_times_are_judged_as_ratios(slow, expected):
-    ours = {name: of(value, n=5) for name, value in (("A", 0.1), ("B", slow))}
+    ours = {"A": of(0.1), "B": of(slow)}
     published = {"A": Published(1.0), "B": Published(100.0)}
     assert judge("sampling_time", "A", ours, published) == expected
 

@@ -79,12 +79,9 @@ def worst_chains(
 
     Chains that never move have no finite R-hat: it counts as infinite.
     """
-    found = {}
-    for metric in (R_HAT, DIVERGENCE_RATE):
-        values = splits(scores, dataset, method, variant, metric)
-        if len(values):
-            found[metric] = float(values.fillna(np.inf).max())
-    return found
+    cell = dataset, method, variant
+    found = {metric: splits(scores, *cell, metric) for metric in (R_HAT, DIVERGENCE_RATE)}
+    return {name: float(each.fillna(np.inf).max()) for name, each in found.items() if len(each)}
 
 
 def obstacle(found: dict[str, float]) -> str:
@@ -98,9 +95,7 @@ def obstacle(found: dict[str, float]) -> str:
 
 def obstacle_in(table: pd.DataFrame, row: pd.Series) -> str:
     """Return why the chains behind a row of a table have not converged, "" where they have."""
-    same = (table[_PLACE] == row[_PLACE]).all(axis=1) & table["metric"].isin(
-        [R_HAT, DIVERGENCE_RATE]
-    )
+    same = (table[_PLACE] == row[_PLACE]).all(axis=1)
     return obstacle(dict(table.loc[same, ["metric", "mean"]].itertuples(index=False)))
 
 

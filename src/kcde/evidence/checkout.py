@@ -18,33 +18,25 @@ def commit(package: Path = Path(kcde.__file__).parent) -> str:
     Ten digits, with `+` where a tracked file other than those under `figures/` is changed;
     `unknown` where git does not track the package.
     """
-    if _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
-        return UNKNOWN
+    known = _git(package, "ls-files", "--error-unmatch", "__init__.py")
     head = _git(package, "rev-parse", "--short=10", "HEAD")
-    if head is None:
+    if known is None or head is None:
         return UNKNOWN
     # A run writes the tracked outputs itself.
     same = _git(package, "diff", "--quiet", "HEAD", "--", ":(top)", ":(top,exclude)figures")
-    return head if same is not None else f"{head}+"
+    return head.decode().strip() + ("+" if same is None else "")
 
 
 def tracked(folder: Path, pattern: str) -> dict[str, bytes]:
     """Return the files of the last commit below a folder whose names match, by path below it."""
-    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", ".") or ""
-    names = [name for name in listed.split("\0") if fnmatch(name, pattern)]
+    listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", ".") or b""
+    names = [name for name in listed.decode("utf-8").split("\0") if fnmatch(name, pattern)]
     if not names:
         raise ValueError(f"git tracks no {pattern} in {folder}: name another folder or commit")
-    found = {name: _output(folder, "show", f"HEAD:./{name}") for name in names}
-    return {name: content for name, content in found.items() if content is not None}
+    return {name: _git(folder, "show", f"HEAD:./{name}") for name in names}
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
-    """Return what git says in a folder, None where it fails or is not there."""
-    said = _output(folder, *arguments)
-    return None if said is None else said.decode("utf-8").strip()
-
-
-def _output(folder: Path, *arguments: str) -> bytes | None:
+def _git(folder: Path, *arguments: str) -> bytes | None:
     """Return what git writes in a folder, None where it fails or is not there."""
     command = ["git", "-C", f"{folder}", *arguments]
     try:

@@ -84,12 +84,11 @@ class Reading:
             for name, value in axes.items():
                 varied &= _setting(scores, name) == value
             scores = scores[kept | varied]
-            names = scores["dataset"].str.removesuffix(f"-{ending}")
-            scores = scores.assign(dataset=names)
+            scores = scores.assign(dataset=scores["dataset"].str.removesuffix(f"-{ending}"))
         for column, stands in (("dataset", self.datasets), ("method", self.methods)):
-            replaced = {new for old, new in stands.items() if old != new}
-            scores = scores[~scores[column].isin(replaced - set(stands))]
-            renamed = scores[column].isin([old for old, new in stands.items() if old != new])
+            moved = {old: new for old, new in stands.items() if old != new}
+            scores = scores[~scores[column].isin(set(moved.values()) - set(stands))]
+            renamed = scores[column].isin(moved)
             changes = {column: scores[column].replace(stands)}
             if column == "method":
                 ours = renamed & (scores["variant"] == OURS)
@@ -121,7 +120,7 @@ def _setting(scores: pd.DataFrame, name: str) -> pd.Series:
 def choices(paper: str) -> dict[str, dict]:
     """Return what a paper leaves open: choice to its words and readings."""
     path = Path(published.__file__).with_name(paper) / "readings.yaml"
-    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 @cache
@@ -147,34 +146,21 @@ def declared(paper: str) -> list[Reading]:
 
 def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
     """Return what an artefact decides on these scores, with `COLUMNS`."""
-    tests = {
-        claim: test
-        for each in (*registry.ARTEFACTS.values(), artefact)
-        for claim, test in each.claims.items()
-    }
+    tests = {}
+    for each in (*registry.ARTEFACTS.values(), artefact):
+        tests |= each.claims
     papers = published.claims().set_index("claim")["paper"]
+    plain = Reading("", "", {claim: {} for claim in artefact.claims})
     rows = []
-
-    def add(claim: str, choice: str, reading: str, scores: pd.DataFrame, how: Mapping) -> None:
-        found = decide(tests[claim], scores, **how)
-        parts = "; ".join(f"{name}: {word}" for name, word in found.parts.items())
-        known = [papers[claim], claim, choice, reading, artefact.key]
-        rows.append([*known, found.verdict, found.reason, scale, parts])
-
-    for claim in artefact.claims:
-        add(claim, "", "", scores, {})
-    for paper in published.PAPERS:
-        for reading in declared(paper):
-            own = [
-                claim
-                for claim in reading.claims
-                if (reading.artefact == artefact.key)
-                or (not reading.artefact and claim in artefact.claims)
-            ]
-            if own:
-                under = reading.scores(scores)
-            for claim in own:
-                add(claim, reading.choice, reading.name, under, reading.claims[claim])
+    for reading in (plain, *(each for paper in published.PAPERS for each in declared(paper))):
+        decides = {"": artefact.claims, artefact.key: reading.claims}.get(reading.artefact, ())
+        own = [claim for claim in reading.claims if claim in decides]
+        under = reading.scores(scores) if own else scores
+        for claim in own:
+            found = decide(tests[claim], under, **reading.claims[claim])
+            parts = "; ".join(f"{name}: {word}" for name, word in found.parts.items())
+            known = [papers[claim], claim, reading.choice, reading.name, artefact.key]
+            rows.append([*known, found.verdict, found.reason, scale, parts])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -206,14 +192,16 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
 def classify(rows: pd.DataFrame, scale: str) -> tuple[str, list[str]]:
     """Return the class of a claim and the choices on which its verdict hangs.
 
-    `depends`: it holds under some readings and fails under others. Else it is `untested` where it
+    `depends`: it holds under some readings and fails under others. Its verdict hangs on the choices
+    with a reading that decides the opposite of the claim as drawn, or decides where that is
+    undecided. Else it is `untested` where it
     is undecided, or was not run, as drawn; `reproduced` where it holds and `contradicted` where it
     fails under every reading that decides.
     """
-    decided = rows[rows["verdict"].isin([HOLDS, FAILS])]
+    own, decided = drawn(rows, scale), rows[rows["verdict"].isin([HOLDS, FAILS])]
     if decided["verdict"].nunique() > 1:
-        return DEPENDS, turning(rows, scale)
-    own = drawn(rows, scale)
+        turning = decided.loc[decided["verdict"] != own, "choice"].replace("", SCALE)
+        return DEPENDS, list(turning.unique())
     if own not in (HOLDS, FAILS):
         return UNTESTED, []
     return (REPRODUCED if own == HOLDS else CONTRADICTED), []
@@ -223,22 +211,6 @@ def drawn(rows: pd.DataFrame, scale: str) -> str:
     """Return the verdict on a claim as drawn at a scale, `not-run` where there is none."""
     own = rows.loc[(rows["choice"] == "") & (rows["scale"] == scale), "verdict"]
     return own.iloc[0] if len(own) else NOT_RUN
-
-
-def turning(rows: pd.DataFrame, scale: str) -> list[str]:
-    """Return the choices under a reading of which the verdict is the opposite of that as drawn.
-
-    Where the claim is undecided as drawn, those under which it holds and fails.
-    """
-    own = drawn(rows, scale)
-    found = []
-    for choice, each in rows.assign(choice=rows["choice"].replace("", SCALE)).groupby(
-        "choice", sort=False
-    ):
-        verdicts = set(each["verdict"]) & {HOLDS, FAILS}
-        if verdicts - {own} if own in (HOLDS, FAILS) else verdicts:
-            found.append(choice)
-    return found
 
 
 def scale_of(files: Iterable[str | Path]) -> str:

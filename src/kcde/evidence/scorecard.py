@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from kcde.evidence import readings
@@ -25,20 +26,20 @@ from kcde.papers.registry import ARTEFACTS
 
 TABLE = "scorecard.csv"
 
+_NUMBERS = ("published", "ours", "stderr", "median", "q25", "q75", "n", "failed")
+
 COLUMNS = [
     *("kind", "paper", "artefact", "dataset", "method", "metric"),
-    *("published", "ours", "stderr", "median", "q25", "q75", "n", "failed"),
+    *_NUMBERS,
     *("verdict", "class", "choices", "parts", "reason"),
 ]
 
 CLASSES = (readings.REPRODUCED, readings.DEPENDS, readings.CONTRADICTED, readings.UNTESTED)
 """Of claims."""
 
-NUMBER_CLASSES = (COMPATIBLE, BETTER, WORSE, DIFFERENT, UNINFORMATIVE)
-
 INFORMATIVE = (COMPATIBLE, BETTER, WORSE, DIFFERENT)
 
-_NUMBERS = ("published", "ours", "stderr", "median", "q25", "q75", "n", "failed")
+NUMBER_CLASSES = (*INFORMATIVE, UNINFORMATIVE)
 
 
 def collect(
@@ -60,30 +61,19 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
     if not into.is_dir():
         raise FileNotFoundError(f"there are no outputs at {into}: run `snakemake` first")
     values, decided = published.values(), readings.read(into)
-    copies = _copies(values)
-    tables = {
-        key: _table(key, into) for key in dict.fromkeys(values["paper"] + "/" + values["artefact"])
-    }
-    rows = []
-    for index, row in values.iterrows():
-        kind = {"kind": "copy" if index in copies else "number"}
-        rows.append(kind | _number(row, tables[f"{row['paper']}/{row['artefact']}"]))
+    values["kind"] = _kinds(values)
+    tables = {key: _table(key, into) for key in set(values["paper"] + "/" + values["artefact"])}
+    rows = [
+        _number(row, tables[f"{row['paper']}/{row['artefact']}"]) for _, row in values.iterrows()
+    ]
     for row in published.claims().itertuples():
         own = decided[decided["claim"] == row.claim]
         kind, choices = readings.classify(own, scale)
         said = own[(own["choice"] == "") & (own["scale"] == scale)][["parts", "reason"]]
-        rows.append(
-            {
-                "kind": "claim",
-                "paper": row.paper,
-                "artefact": row.artefact,
-                "metric": row.claim,
-                "verdict": readings.drawn(own, scale),
-                "class": kind,
-                "choices": ", ".join(choices),
-                **(said.iloc[0].to_dict() if len(said) else {}),
-            }
-        )
+        entry = {"kind": "claim", "paper": row.paper, "artefact": row.artefact, "metric": row.claim}
+        entry |= {"class": kind, "choices": ", ".join(choices)}
+        entry |= {"verdict": readings.drawn(own, scale), **dict(*said.to_dict("records"))}
+        rows.append(entry)
     return _without_gaps(pd.DataFrame(rows, columns=COLUMNS))
 
 
@@ -119,7 +109,8 @@ def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 def context(frame: pd.DataFrame, decided: pd.DataFrame, scale: str) -> dict:
     """Return what all pages say: the papers with counts and findings, claims, numbers."""
-    claims = [_claim(row, decided, scale) for row in frame[frame["kind"] == "claim"].itertuples()]
+    rows = frame[frame["kind"] == "claim"].to_dict("records")
+    claims = [_claim(row, decided, scale) for row in rows]
     numbers = frame[frame["kind"] == "number"].to_dict("records")
     papers = []
     for paper in published.PAPERS:
@@ -140,10 +131,11 @@ def context(frame: pd.DataFrame, decided: pd.DataFrame, scale: str) -> dict:
     return {"papers": papers, "claims": claims, "numbers": numbers, "scale": scale}
 
 
-def _claim(row, decided: pd.DataFrame, scale: str) -> dict:
+def _claim(row: dict, decided: pd.DataFrame, scale: str) -> dict:
     """Return all that is known of a claim; `cells` has its verdict under each choice."""
-    stated = published.claims().set_index("claim").loc[row.metric].to_dict()
-    own = decided[decided["claim"] == row.metric]
+    claim = row["metric"]
+    stated = published.claims().set_index("claim").loc[claim].to_dict()
+    own = decided[decided["claim"] == claim]
     elsewhere = (own["choice"] == "") & (own["scale"] != scale)
     own = own.assign(
         choice=own["choice"].mask(elsewhere, readings.SCALE),
@@ -158,18 +150,12 @@ def _claim(row, decided: pd.DataFrame, scale: str) -> dict:
         for choice, each in others.groupby("choice", sort=False)
     }
     drawn = own[own["choice"] == ""]
-    key = drawn["artefact"].iloc[0] if len(drawn) else f"{row.paper}/{row.artefact}"
-    return {
-        "claim": row.metric,
-        **stated,
-        "key": key,
-        "verdict": row.verdict,
-        "class": row[COLUMNS.index("class") + 1],
-        "choices": [name for name in row.choices.split(", ") if name],
-        "parts": [part for part in row.parts.split("; ") if part],
-        "reason": row.reason,
-        "cells": cells,
+    key = drawn["artefact"].iloc[0] if len(drawn) else f"{row['paper']}/{row['artefact']}"
+    lists = {
+        name: list(filter(None, row[name].split(mark)))
+        for name, mark in (("choices", ", "), ("parts", "; "))
     }
+    return {**row, **stated, "claim": claim, "key": key, **lists, "cells": cells}
 
 
 def _together(verdicts: pd.Series) -> str:
@@ -182,25 +168,21 @@ def _together(verdicts: pd.Series) -> str:
 
 def _choices(claims: list[dict], paper: str) -> list[dict]:
     """Return the choices under which claims of a paper were decided, with their words."""
-    known = {
-        choice: stated
-        for each in published.PAPERS
-        for choice, stated in readings.choices(each).items()
-    }
+    known = {}
+    for each in (paper, *published.PAPERS):
+        known |= readings.choices(each)
     blank = dict.fromkeys(("choice", "why", "drawn", "question", "settles"), "")
     known[readings.SCALE] = {"choice": "sizes of the scale laptop, or those of the paper"}
-    used = dict.fromkeys(name for claim in claims for name in claim["cells"])
-    order = [*readings.choices(paper), *known, readings.SCALE]
-    return [{"id": name, **blank, **known[name]} for name in dict.fromkeys(order) if name in used]
+    used = {name for claim in claims for name in claim["cells"]}
+    return [{"id": name, **blank, **stated} for name, stated in known.items() if name in used]
 
 
-def _copies(values: pd.DataFrame) -> set[int]:
-    """Return the rows that repeat a cell of an earlier paper: same number, same spread."""
+def _kinds(values: pd.DataFrame) -> np.ndarray:
+    """Return `copy` of rows that repeat number and spread of a cell of an earlier paper."""
     cell = ["dataset", "method", "metric", "value", "spread"]
-    known = values.dropna(subset="value")
-    earlier = known.duplicated(cell, keep="first")
-    first_paper = known.groupby(cell, dropna=False)["paper"].transform("first")
-    return set(known.index[earlier & (first_paper != known["paper"])])
+    first_paper = values.groupby(cell, dropna=False)["paper"].transform("first")
+    copied = values["value"].notna() & (first_paper != values["paper"])
+    return np.where(copied, "copy", "number")
 
 
 def _table(key: str, into: Path) -> pd.DataFrame | None:
@@ -211,11 +193,11 @@ def _table(key: str, into: Path) -> pd.DataFrame | None:
 
 def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
     """Return the scorecard row of a published number."""
-    cell = ["paper", "artefact", "dataset", "method", "metric"]
-    entry = {**row[cell].to_dict(), "published": row["value"], "verdict": NOT_RUN}
+    cell = ["dataset", "method", "metric"]
+    entry = row[["kind", "paper", "artefact", *cell]].to_dict()
+    entry |= {"published": row["value"], "verdict": NOT_RUN}
     if table is None:
         return entry
-    cell = ["dataset", "method", "metric"]
     same = (table[cell] == row[cell].to_list()).all(axis=1) & (table["variant"] == AS_PUBLISHED)
     if not same.any():
         return entry

@@ -10,6 +10,7 @@ farther in the published direction.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,12 +99,12 @@ class Summary:
         return too_many_failed(self.failed, self.n)
 
 
-@dataclass(frozen=True)
-class Published:
-    """A published number: NaN for an N/A; and of how many trials it is a mean, 0 where not said."""
+class Published(NamedTuple):
+    """A published number: NaN for an N/A; of how many trials it is a mean, 0 where not said."""
 
     value: float
     trials: int = 0
+    spread: float = math.nan
 
 
 def too_many_failed(failed: int, n: int) -> bool:
@@ -128,15 +129,18 @@ def summarise(values: np.ndarray, unit: str) -> Summary:
     return Summary(float(finite.mean()), median, std, stderr, len(values), failed, q25, q75)
 
 
+def by_side(metric: str) -> bool:
+    """Return whether a metric is a p-value."""
+    return metric in RULES and RULES[metric].kind == "side"
+
+
 def representative(summary: Summary, metric: str) -> Summary:
     """Return the summary whose `mean` is the number that represents the cell.
 
     That is the mean over splits, or the median for p-values: a mean of p-values is no p-value, and
     claim K10 is about the median over the seeds. The median has no standard error.
     """
-    if metric not in RULES or RULES[metric].kind != "side":
-        return summary
-    return replace(summary, mean=summary.median, stderr=math.nan)
+    return replace(summary, mean=summary.median, stderr=math.nan) if by_side(metric) else summary
 
 
 def half_width(summary: Summary, trials: int) -> float:

@@ -14,6 +14,7 @@ from kcde.papers import published
 from kcde.papers.artefact import TABLE_COLUMNS, Artefact
 
 _KEYS = ["dataset", "method", "variant", "metric"]
+_CELL = ["method", "variant"]
 _NUMBERS = ("mean", "median", "std", "stderr")
 _QUARTILES = ("q25", "q75")
 
@@ -38,17 +39,15 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         counts = {"unit": unit, "n": summary.n, "failed": summary.failed}
         rows.append(dict(zip(_KEYS, key, strict=True)) | counts | numbers)
     table = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype({"best": object, "verdict": object})
+    datasets = published.datasets(artefact.paper, artefact.name)
     orders = {
         "metric": [artefact.metric, *sorted(set(scores["metric"]))],
-        "dataset": [
-            *published.numbers(artefact.paper, artefact.name)["dataset"],
-            *sorted(set(scores["dataset"])),
-        ],
+        "dataset": [*datasets, *sorted(set(scores["dataset"]))],
         "method": [*artefact.methods, *sorted(set(scores["method"]))],
     }
     table = in_order(table, orders, "variant")
-    rule = verdicts.RULES.get(artefact.metric)
-    if rule is None or rule.kind == "difference":  # without a published number: a loss too
+    # A metric without published numbers is a loss, too.
+    if verdicts.RULES.get(artefact.metric, verdicts.Rule("difference")).kind == "difference":
         _mark_best(table, scores[scores["metric"] == artefact.metric], artefact)
     return _beside_published(artefact, table)
 
@@ -166,23 +165,19 @@ def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
     here = scores[scores["dataset"] == dataset]
     values = _values(here)
     values = values.where(~((here["unit"] == "nats") & (values > verdicts.LIMIT_NATS)))
-    wide = here.assign(value=values).pivot(
-        index="split", columns=["method", "variant"], values="value"
-    )
+    wide = here.assign(value=values).pivot(index="split", columns=_CELL, values="value")
     return wide.replace([np.inf, -np.inf], np.nan)
 
 
 def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
     """Fill the published value, the difference and the verdict."""
-    cell = ["dataset", "metric", "method"]
-    spreads = published.numbers(artefact.paper, artefact.name).set_index(cell)["spread"].to_dict()
     targets = published_cells(artefact)
     for index, row in table[table["variant"] == AS_PUBLISHED].iterrows():
         here = targets.get((row["dataset"], row["metric"]), {})
         if row["method"] not in here:
             continue
-        value = here[row["method"]].value
-        table.loc[index, ["published_mean", "published_std"]] = value, spreads[tuple(row[cell])]
+        value, _, spread = here[row["method"]]
+        table.loc[index, ["published_mean", "published_std"]] = value, spread
         table.loc[index, "difference"] = _six_digits(row["mean"] - value)
         table.loc[index, "verdict"] = verdict(table, here, row)
     return table
@@ -206,6 +201,6 @@ def published_cells(artefact: Artefact) -> dict[tuple[str, str], dict[str, verdi
     """Return the published numbers of an artefact: (data set, metric) to method to number."""
     cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
     for row in published.numbers(artefact.paper, artefact.name).itertuples():
-        number = verdicts.Published(row.value, artefact.published_trials)
+        number = verdicts.Published(row.value, artefact.published_trials, row.spread)
         cells.setdefault((row.dataset, row.metric), {})[row.method] = number
     return cells

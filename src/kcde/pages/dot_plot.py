@@ -44,9 +44,8 @@ def picture(
     columns = min(len(datasets), _ACROSS)
     rows = -(-len(datasets) // columns)
     height = _HEAD + rows * (_FRAME + _LANE * len(methods))
-    with style.figure(
-        style.PAGE, height, columns, rows, squeeze=False, sharey=True, sharex=one_axis
-    ) as (made, grid):
+    size = style.PAGE, height, columns, rows
+    with style.figure(*size, squeeze=False, sharey=True, sharex=one_axis) as (made, grid):
         panels = grid.ravel()
         beyond = np.zeros(2, dtype=bool)
         for axes, dataset in zip(panels, datasets, strict=False):
@@ -131,10 +130,8 @@ def _mark_beyond(axes, row: float, values: tuple[float, float], colour: str) -> 
 
     Returns which of the two lies outside.
     """
-    limits = axes.get_xlim()
     marked = np.zeros(2, dtype=bool)
-    for right in (False, True):
-        edge = limits[1] if right else limits[0]
+    for right, edge in enumerate(axes.get_xlim()):
         out = [np.isfinite(v) and (v > edge if right else v < edge) for v in values]
         if not any(out):
             continue
@@ -143,7 +140,7 @@ def _mark_beyond(axes, row: float, values: tuple[float, float], colour: str) -> 
         axes.plot(edge, row, ">" if right else "<", color=colour, markersize=4, **look)
         said = [short(values[0])] if out[0] else []
         said += [f"({short(values[1])})"] if out[1] else []
-        name_edge(axes, row, edge, right, " ".join(said), colour)
+        name_edge(axes, row, edge, bool(right), " ".join(said), colour)
     return marked
 
 

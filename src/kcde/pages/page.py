@@ -11,15 +11,8 @@ from kcde.evidence import verdicts
 from kcde.evidence.cells import obstacle_in
 from kcde.files import atomic
 from kcde.metrics.paired import paired_wilcoxon
-from kcde.pages.words import (
-    column_title,
-    count_of,
-    display,
-    number,
-    pipe_table,
-    probability,
-    significant,
-)
+from kcde.pages import words
+from kcde.pages.words import pipe_table, probability, significant
 from kcde.papers.artefact import Artefact
 
 
@@ -38,12 +31,18 @@ def write(parts: Iterable[str], stem: Path) -> list[Path]:
     return [path]
 
 
-def write_figure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details."""
+def write_figure(
+    artefact: Artefact, frame: pd.DataFrame, stem: Path, middle: Iterable[str] = ()
+) -> list[Path]:
+    """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details.
+
+    The paragraphs in the middle stand between caption and what is below.
+    """
     parts = [
         f"# {artefact.key}: {artefact.text.title}",
         f"![{artefact.text.title}]({stem.name}.png)",
         artefact.text.caption,
+        *middle,
         *artefact.below(frame),
         *details(artefact, artefact.remarks(frame)),
     ]
@@ -65,37 +64,22 @@ NO_CHAINS = "‡"
 LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 """Metrics of a table of p-values: the ends of their range over the seeds."""
 
-_MARKS_PAGE = "[What the marks mean](../README.md#marks)."
-
 
 def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of a table."""
     primary = table[table["metric"] == artefact.metric]
-    over = count_of(primary["n"], artefact.trial)
-    shown = "median p-value and its range" if _by_side(artefact.metric) else "mean ± deviation"
-    further = [
-        part
-        for metric, words in artefact.further.items()
-        if (table["metric"] == metric).any()
-        for part in (f"{words}:", _grid(table, metric))
-    ]
-    parts = [
-        f"# {artefact.key}: {artefact.text.title}",
-        f"![{artefact.text.title}]({stem.name}.png)",
-        artefact.text.caption,
+    over = words.count_of(primary["n"], artefact.trial)
+    shown = (
+        "median p-value and its range" if verdicts.by_side(artefact.metric) else "mean ± deviation"
+    )
+    middle = [
         _grid(table, artefact.metric),
-        f"Shown: {shown} over {over}. {_MARKS_PAGE}",
-        *further,
-        *_against_published(table),
-        *artefact.below(table),
-        *details(artefact, artefact.remarks(table)),
+        f"Shown: {shown} over {over}. [What the marks mean](../README.md#marks).",
     ]
-    return write(parts, stem)
-
-
-def _by_side(metric: str) -> bool:
-    """Return whether a metric is a p-value."""
-    return metric in verdicts.RULES and verdicts.RULES[metric].kind == "side"
+    for metric, heading in artefact.further.items():
+        if (table["metric"] == metric).any():
+            middle += [f"{heading}:", _grid(table, metric)]
+    return write_figure(artefact, table, stem, [*middle, *_against_published(table)])
 
 
 def _grid(table: pd.DataFrame, metric: str) -> str:
@@ -107,23 +91,23 @@ def _grid(table: pd.DataFrame, metric: str) -> str:
     ends = ranges(table)
     header = ["data set"]
     for column in columns:
-        header += [column_title(*column)] + (["published"] if column in answered else [])
+        header += [words.column_title(*column)] + (["published"] if column in answered else [])
     rows = []
     for dataset in dict.fromkeys(primary["dataset"]):
         row = [dataset]
         for column in columns:
-            cell = cells.get((dataset, *column))
-            mark = "" if cell is None else unconverged(table, cell)
-            row.append("" if cell is None else _ours(cell, ends.get((dataset, *column))) + mark)
-            if column in answered:
-                row.append("" if cell is None else _theirs(cell))
+            shown = ["", ""]
+            if (cell := cells.get((dataset, *column))) is not None:
+                ours = _ours(cell, ends.get((dataset, *column)))
+                shown = [ours + unconverged(table, cell), _theirs(cell)]
+            row += shown if column in answered else shown[:1]
         rows.append(row)
     return pipe_table(header, rows)
 
 
 def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
     """Return what follows a p-value that rests on chains that have not converged, else ""."""
-    bad = _by_side(cell["metric"]) and obstacle_in(table, cell)
+    bad = verdicts.by_side(cell["metric"]) and obstacle_in(table, cell)
     return f" {NO_CHAINS}" if bad else ""
 
 
@@ -138,7 +122,7 @@ def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float
 
 def _ours(row: pd.Series, ends: tuple[float, float] | None) -> str:
     """Return a cell: p-values with their range, where trials failed the median and quartiles."""
-    if _by_side(row["metric"]):
+    if verdicts.by_side(row["metric"]):
         text = probability(row["mean"])
         text += f" ({probability(ends[0])} … {probability(ends[1])})" if ends else ""
     elif row["failed"] and not math.isnan(row["q25"]):
@@ -163,9 +147,9 @@ def _value(row: pd.Series, column: str) -> str:
     """Return a number of a row in the format of its metric."""
     if math.isinf(row[column]):
         return "∞"
-    if _by_side(row["metric"]):
+    if verdicts.by_side(row["metric"]):
         return probability(row[column])
-    return (number if row["unit"] == "nats" else significant)(row[column])
+    return (words.number if row["unit"] == "nats" else significant)(row[column])
 
 
 def _against_published(table: pd.DataFrame) -> list[str]:
@@ -177,7 +161,7 @@ def _against_published(table: pd.DataFrame) -> list[str]:
     several = answered["metric"].nunique() > 1
     rows = []
     for (metric, method), cells in answered.groupby(["metric", "method"], sort=False):
-        title = display(method) + (f", {metric.replace('_', ' ')}" if several else "")
+        title = words.display(method) + (f", {metric.replace('_', ' ')}" if several else "")
         counts = Counter(cells["verdict"])
         rows.append([title, *(str(counts[each]) for each in kinds), *_shift(metric, cells)])
     header = ["method", *kinds, "ours above", "median of ours − published", "p"]
@@ -210,8 +194,9 @@ def importance_sampling(table: pd.DataFrame) -> list[str]:
         )
         if len(here := errors[families[1] == method]):
             worst = here.loc[here["mean"].abs().idxmax()]
+            place = f"{worst['dataset']}, {words.display(worst['method'])}"
             sentences.append(
                 "Against quadrature the mean over splits differs by at most "
-                f"{abs(worst['mean']):.2g} nats ({worst['dataset']}, {display(worst['method'])})."
+                f"{abs(worst['mean']):.2g} nats ({place})."
             )
     return sentences

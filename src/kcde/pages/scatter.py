@@ -54,9 +54,7 @@ def legend(made, method: str, data: str, note: str = "") -> None:
     from matplotlib.offsetbox import HPacker, TextArea
 
     words = {data: style.BLACK, f"samples of {display(method)}": style.line(method)["color"]}
-    areas = [
-        TextArea(word, textprops={"color": colour, "weight": "bold"})
-        for word, colour in words.items()
-    ]
+    looks = {word: {"color": colour, "weight": "bold"} for word, colour in words.items()}
+    areas = [TextArea(word, textprops=look) for word, look in looks.items()]
     areas += [TextArea(note, textprops={"color": style.GREY})] if note else []
     style.above(made, HPacker(children=areas, sep=9, pad=0, align="baseline"))

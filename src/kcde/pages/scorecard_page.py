@@ -32,7 +32,7 @@ _SIGNS = {
 """Shape and meaning of verdicts and classes; colours stand in `scorecard.css`."""
 
 _WORDS = {"signs": _SIGNS, "classes": CLASSES, "number_classes": NUMBER_CLASSES}
-_WORDS["informative"] = INFORMATIVE
+_WORDS |= {"informative": INFORMATIVE}
 
 _METRICS = {
     "negative_log_likelihood": "negative log-likelihood, nats",
@@ -48,47 +48,33 @@ _COLOURS = 128  # of a picture in the report
 def pages(context: dict) -> dict[str, str]:
     """Return the text of `scorecard.md`, `scorecard.html` and each paper's page, by name."""
     told = _WORDS | context | {"table": pipe_table}
-    made = {"scorecard.md": _text("scorecard.md.j2", told)}
-    made["scorecard.html"] = html(context)
+    made = {"scorecard.md": _text("scorecard", told), "scorecard.html": html(context)}
     for paper in context["papers"]:
-        made[f"{paper['name']}/README.md"] = _text("paper.md.j2", {**told, "paper": paper})
+        made[f"{paper['name']}/README.md"] = _text("paper", {**told, "paper": paper})
     return made
 
 
-def _text(template: str, told: dict) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(told)
+def _text(name: str, told: dict) -> str:
+    blocks = dict.fromkeys(("trim_blocks", "lstrip_blocks", "keep_trailing_newline"), True)
+    return webpage.render(_HERE / f"{name}.md.j2", told, autoescape=False, **blocks)
 
 
-def html(context: dict, figures: Path | None = None, papers: list[str] | None = None) -> str:
+def html(context: dict, figures: Path | None = None, paper: str | None = None) -> str:
     """Return the scorecard as one offline page; with a folder of outputs, with its pictures.
 
-    With `papers` the report shows those alone; by default all, `across` last.
+    With a paper it shows that alone; by default all, `across` last.
     """
-    shown = [each for each in context["papers"] if papers is None or each["name"] in papers]
-    kept = {each["name"] for each in shown}
+    shown = [each for each in context["papers"] if paper in (None, each["name"])]
+    kept = [each["name"] for each in shown]
     numbers = [each for each in context["numbers"] if each["paper"] in kept]
-    told = {"groups": _dumbbells(numbers), "artefacts": {}, "scale": context["scale"]}
-    told |= _WORDS | {"papers": shown}
+    drawn = {}
     if figures is not None:
-        wanted = papers or [*kept, ACROSS]
-        told["artefacts"] = {
-            paper: [
-                _artefact(key, figures, context, numbers)
-                for key, each in ARTEFACTS.items()
-                if each.paper == paper and (figures / f"{key}.png").exists()
-            ]
-            for paper in wanted
-        }
-    return webpage.render(_HERE / "scorecard.html.j2", told)
+        drawn = {name: [] for name in ([paper] if paper else [*kept, ACROSS])}
+        for key, each in ARTEFACTS.items():
+            if each.paper in drawn and (figures / f"{key}.png").exists():
+                drawn[each.paper].append(_artefact(key, figures, context, numbers))
+    told = {"groups": _dumbbells(numbers), "artefacts": drawn, "scale": context["scale"]}
+    return webpage.render(_HERE / "scorecard.html.j2", told | _WORDS | {"papers": shown})
 
 
 def _spoken(row: dict) -> dict:
@@ -101,14 +87,7 @@ def _spoken(row: dict) -> dict:
         ours += f"{row['failed']:.0f} of {row['n']:.0f} failed"
     elif not math.isnan(row["stderr"]):
         ours += f" ± {shown(row['stderr'])}"
-    return {
-        **row,
-        "key": f"{row['paper']}/{row['artefact']}",
-        "method": display(row["method"]),
-        "metric": _METRICS.get(row["metric"], row["metric"]),
-        "published": published,
-        "ours": ours,
-    }
+    return {**row, "method": display(row["method"]), "published": published, "ours": ours}
 
 
 def _dumbbells(numbers: list[dict]) -> list[dict]:
@@ -122,10 +101,10 @@ def _dumbbells(numbers: list[dict]) -> list[dict]:
     for (key, metric), rows in shown.items():
         ends = [row[name] for row in rows for name in ("published", "ours")]
         place, ticks = _axis(ends, logarithmic=metric != "negative_log_likelihood")
-        places = [
-            {"theirs_at": place(row["published"]), "ours_at": place(row["ours"])} for row in rows
+        spoken = [
+            _spoken(row) | {"theirs_at": place(row["published"]), "ours_at": place(row["ours"])}
+            for row in rows
         ]
-        spoken = [_spoken(row) | at for row, at in zip(rows, places, strict=True)]
         ticks = [(place(tick), f"{tick:g}") for tick in ticks]
         groups.append({"key": key, "words": _METRICS[metric], "ticks": ticks, "rows": spoken})
     return groups
@@ -133,18 +112,15 @@ def _dumbbells(numbers: list[dict]) -> list[dict]:
 
 def _axis(values: list[float], *, logarithmic: bool):
     """Return a function from a value to its place in 0 … `_WIDTH`, and ticks."""
-    if logarithmic:
-        low = math.floor(math.log10(max(min(values), 1e-4)))
-        high = math.ceil(math.log10(max(values)))
-        ticks = [10.0**k for k in range(low, high + 1)]
-        return lambda x: _between((math.log10(max(x, 1e-4)) - low) / max(high - low, 1)), ticks
-    low, high = math.floor(min(values)), math.ceil(max(values))
-    step = max(1, round((high - low) / 6))
-    return lambda x: _between((x - low) / max(high - low, 1)), list(range(low, high + 1, step))
+    scaled = (lambda x: math.log10(max(x, 1e-4))) if logarithmic else float
+    low, high = math.floor(scaled(min(values))), math.ceil(scaled(max(values)))
+    ticks = range(low, high + 1, 1 if logarithmic else max(1, round((high - low) / 6)))
 
+    def place(value: float) -> float:
+        share = (scaled(value) - low) / max(high - low, 1)
+        return round(8 + (_WIDTH - 16) * min(max(share, 0.0), 1.0), 1)
 
-def _between(share: float) -> float:
-    return round(8 + (_WIDTH - 16) * min(max(share, 0.0), 1.0), 1)
+    return place, [10.0**k if logarithmic else k for k in ticks]
 
 
 def _artefact(key: str, figures: Path, context: dict, numbers: list[dict]) -> dict:
@@ -164,8 +140,8 @@ def _picture(path: Path) -> dict:
     from PIL import Image
 
     with Image.open(path) as image:
-        few, buffer = image.convert("RGB").quantize(_COLOURS), io.BytesIO()
-        few.save(buffer, "PNG", optimize=True)
+        buffer = io.BytesIO()
+        image.convert("RGB").quantize(_COLOURS).save(buffer, "PNG", optimize=True)
         width, height = (round(0.62 * side) for side in image.size)
     uri = webpage.uri(buffer.getvalue(), "image/png")
     return {"uri": uri, "width": width, "height": height}
@@ -183,7 +159,7 @@ def report(into: Path, out: Path, scale: str, paper: str | None = None) -> Path:
         hint = f"{nearest(paper, known)}; known: {', '.join(known)}"
         raise ValueError(f"there is no paper {paper!r}{hint}")
     context = scorecard.context(scorecard.read(into), readings.read(into), scale)
-    page = html(context, Path(into), None if paper is None else [paper])
+    page = html(context, Path(into), paper)
     with atomic(out) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return Path(out)

@@ -67,18 +67,12 @@ _ENDINGS: dict[str | tuple, str] = {
     _MIXED: "corrected LL",
 }
 # The longest first: `-M-anisotropic` before `-anisotropic`.
-VARIATIONS: dict[str, str | tuple] = dict(
-    sorted(
-        ((f"-{name}", dashes) for dashes, names in _ENDINGS.items() for name in names.split()),
-        key=lambda pair: -len(pair[0]),
-    )
-)
+_LOOKS = {f"-{name}": dashes for dashes, names in _ENDINGS.items() for name in names.split()}
+VARIATIONS = {name: _LOOKS[name] for name in sorted(_LOOKS, key=len, reverse=True)}
 """Ending that names a variation of a method to its line: the colour is that of the method."""
 
 # `LSCDE` is in cdo's experiments that of a package; these have Sugiyama's parameters.
-_OF_ANOTHER = {
-    f"LSCDE{weights}": "LSCDE-exact" for weights in ("-signed", "-constrained", "-projected")
-}
+_OF_ANOTHER = dict.fromkeys(("LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"), "LSCDE-exact")
 
 _MARKERS = {"-": "o", "--": "s", ":": "^", "-.": "D", _LONG: "v", _MIXED: "*"}
 
@@ -189,15 +183,8 @@ def above(made, box) -> None:
     """Write something in the upper left corner of a figure, and keep its panels below."""
     from matplotlib.offsetbox import AnchoredOffsetbox
 
-    place = AnchoredOffsetbox(
-        loc="upper left",
-        child=box,
-        frameon=False,
-        pad=0,
-        borderpad=0.3,
-        bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=made.transFigure,
-    )
+    corner = {"bbox_to_anchor": (0.0, 1.0), "bbox_transform": made.transFigure, "frameon": False}
+    place = AnchoredOffsetbox("upper left", child=box, pad=0, borderpad=0.3, **corner)
     place.set_in_layout(False)
     made.add_artist(place)
     below = place.get_window_extent(made.canvas.get_renderer()).y0 / made.bbox.height
@@ -216,17 +203,9 @@ def legend_above(made, handles: Sequence, columns: int = 0) -> None:
     columns = columns or len(handles)
     # Matplotlib fills columns first, those at the left with one more.
     order = [handle for column in range(columns) for handle in handles[column::columns]]
-    made.legend(
-        handles=order,
-        loc="outside upper left",
-        ncols=columns,
-        frameon=False,
-        fontsize=7,
-        handlelength=2.2,
-        columnspacing=1.4,
-        borderpad=0.2,
-        borderaxespad=0.2,
-    )
+    spaces = {"handlelength": 2.2, "columnspacing": 1.4, "borderpad": 0.2, "borderaxespad": 0.2}
+    look = {"loc": "outside upper left", "frameon": False, "fontsize": 7}
+    made.legend(handles=order, ncols=columns, **look, **spaces)
 
 
 def key(label: str, **look):
@@ -262,9 +241,8 @@ def save(made, stem: Path) -> list[Path]:
     png, pdf = stem.with_suffix(".png"), stem.with_suffix(".pdf")
     with atomic(png) as temporary:
         made.savefig(temporary, dpi=DPI, metadata={"Software": None})
-    nameless = {"Creator": None, "Producer": None, "CreationDate": None}
     with atomic(pdf) as temporary:
-        made.savefig(temporary, metadata=nameless)
+        made.savefig(temporary, metadata=dict.fromkeys(("Creator", "Producer", "CreationDate")))
     return [png, pdf]
 
 

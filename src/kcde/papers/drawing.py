@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
+from joblib import Parallel, delayed
 
 from kcde import scores as score_files
 from kcde.evidence import readings
@@ -93,12 +94,14 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
 
 
 def redraw_all(artefacts: Iterable[Artefact], into: str | Path) -> Iterator[Path]:
-    """Draw every artefact whose CSV is in a folder of outputs, and yield each file."""
+    """Draw every artefact whose CSV is in a folder of outputs, and yield each file in order."""
     there = [each for each in artefacts if (Path(into) / f"{each.key}.csv").exists()]
     if not there:
         raise FileNotFoundError(f"{into} has no CSV of an artefact that was asked for")
-    for artefact in there:
-        yield from redraw(artefact, into)
+    # Threads cannot draw: matplotlib's styles are global.
+    workers = Parallel(n_jobs=-1 if len(there) > 1 else 1, return_as="generator")
+    for drawn in workers(delayed(redraw)(artefact, into) for artefact in there):
+        yield from drawn
 
 
 def _scale_of(into: Path) -> str:

@@ -14,12 +14,13 @@ from markupsafe import Markup, escape
 _HERE = Path(__file__).parent
 
 
-def render(template: Path, content: Mapping[str, object]) -> str:
-    """Return a page."""
+def render(template: Path, content: Mapping[str, object], **options) -> str:
+    """Return a page; the options are those of a Jinja environment."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader([template.parent, _HERE])
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    options = {"autoescape": True, "undefined": StrictUndefined, **options}
+    environment = Environment(loader=loader, **options)
     environment.filters["code"] = _code
     return environment.get_template(template.name).render(content)
 
