@@ -120,7 +120,7 @@ def _setting(scores: pd.DataFrame, name: str) -> pd.Series:
 def choices(paper: str) -> dict[str, dict]:
     """Return what a paper leaves open: choice to its words and readings."""
     path = Path(published.__file__).with_name(paper) / "readings.yaml"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 @cache
