@@ -6,6 +6,7 @@ several outputs (A.3.1).
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -133,7 +134,7 @@ class Spectrum:
 
     def __init__(self, parts):
         self.vectors = [vectors for _, vectors in parts]
-        self.xp = xp = array_namespace(self.vectors[0])
+        xp = array_namespace(self.vectors[0])
         self.values = parts[0][0]
         for values, _ in parts[1:]:
             self.values = xp.reshape(self.values[:, None] * values[None, :], (-1,))
@@ -164,11 +165,11 @@ class Spectrum:
         kept = np.flatnonzero(values > share * values.max())
         roots, rows = np.sqrt(values[kept]), np.zeros((len(kept), len(values)))
         rows[np.arange(len(kept)), kept] = roots
-        return kept, roots, self.expand(self.xp.asarray(rows))
+        return kept, roots, self.expand(array_namespace(self.vectors[0]).asarray(rows))
 
     def _rotate(self, V, matrices):
         """Multiply each axis of rows shaped (n, M_1, …, M_d) by a matrix of its own."""
-        xp, n = self.xp, V.shape[0]
+        xp, n = array_namespace(V), V.shape[0]
         for U in matrices:
             # The first axis goes to the end, multiplied: after d of them the order is as it was.
             rest = V.shape[1] // U.shape[0]
@@ -197,8 +198,8 @@ def spectrum_of(
 
 def squared_inverse_of(reference: Reference, sigma: np.ndarray, c: float):
     """Return a function from V (n, M) to V (L + c)⁻², (n, M); L to a trace error far below c."""
-    spectrum = spectrum_of(reference, sigma, _FAR_BELOW * c)
-    return lambda V: spectrum.squared_inverse(V, c)
+    # Fitted models are pickled, which a lambda cannot be.
+    return partial(spectrum_of(reference, sigma, _FAR_BELOW * c).squared_inverse, c=c)
 
 
 def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
@@ -236,7 +237,8 @@ class NearestMixture:
         bad = np.any(beta < 0.0, axis=1)
         # Ratios alone matter, and of one size no tolerance is too large.
         scaled = beta[bad] / np.max(np.abs(beta[bad]), axis=1, keepdims=True, initial=0.0)
-        projected = to_numpy(self._spectrum.project(self._spectrum.xp.asarray(scaled)))
+        xp = array_namespace(self._spectrum.values)
+        projected = to_numpy(self._spectrum.project(xp.asarray(scaled)))
         target = projected[:, self._kept] * self._roots
         gamma[bad] = nonnegative_least_squares(self._root, target)
         return gamma
