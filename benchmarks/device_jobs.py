@@ -1,8 +1,8 @@
 """kcef's table 2 at the paper's scale by a device beside the tracked one, which a host computed.
 
 The device's score files are those of `benchmarks/gpu.sh`. A fit is timed with its tuning and its
-likelihood; jobs that share a device delay each other's. Where runs fail (above 20 nats), the mean is
-what rounding makes of it.
+likelihood; jobs that share a device delay each other's. Where runs fail (above 20 nats), the mean
+is what rounding makes of it.
 
 Run: python benchmarks/device_jobs.py RESULTS
 
