@@ -97,8 +97,9 @@ def over_iterations(artefact: Artefact, scores: pd.DataFrame, files: list[Path])
             shown = [k for k, iteration in enumerate(kept) if iteration in iterations]
             for k in shown if len(shown) > 1 else range(len(kept)):
                 drawn = arrays["snapshots"][k]
-                rows += (own := scatter.points(*same, drawn, _SNAPSHOT, x_right=kept[k]))
-                rows.append(_by_one_kernel(data, own))
+                rows += (samples := scatter.points(*same, drawn, _SNAPSHOT, x_right=kept[k]))
+                if len(artefact.shows["planar"]["methods"]) > 1:
+                    rows.append(_by_one_kernel(data, samples))
         checks, mmd2 = claims.history(arrays)
         rows += [
             scatter.row(*same) | {"kind": "curve", "series": f"seed {seed}", "x": x, "y": y}
@@ -112,8 +113,8 @@ def _by_one_kernel(data: list[dict], samples: list[dict]) -> dict:
     """Return the row with the biased MMD² of the samples of an iteration to the training points."""
     train, drawn = (np.array([(row["x"], row["y"]) for row in rows]) for rows in (data, samples))
     mmd2 = mmd2_biased(drawn, train, median_trick(train)) if np.isfinite(drawn).all() else np.nan
-    known = {name: samples[0][name] for name in ("panel", "method", "variant")}
-    return known | {"kind": "point", "series": _ONE, "x": samples[0]["x_right"], "y": mmd2}
+    own = {"kind": "point", "series": _ONE, "x": samples[0]["x_right"], "x_right": None, "y": mmd2}
+    return samples[0] | own
 
 
 def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -173,7 +174,9 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
                 axes.tick_params(labelleft=axes is row[0])
             row[len(row) // 2].set_xlabel("$y_1$")
             row[0].set_ylabel(f"{panel}\n$y_2$")
-        below = outer[-1].subgridspec(1, len(panels) + 1).subplots(squeeze=False, sharey=True)[0]
+        one_kernel = frame[frame["series"] == _ONE]
+        count = len(panels) + (len(one_kernel) > 0)
+        below = outer[-1].subgridspec(1, count).subplots(squeeze=False, sharey=True)[0]
         for axes in below:
             axes.set_xscale("symlog", linthresh=100)
             axes.set_yscale("log")
@@ -185,24 +188,22 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
             axes.set(xlabel="iteration", xlim=(0, curves["x"].max()))
             marks = {"transform": axes.get_xaxis_transform(), "clip_on": False, "color": "black"}
             axes.plot(iterations, [0.0] * len(iterations), "^", markersize=3.5, **marks)
-            style.panel_title(axes, next(letters), f"{panel.split(', ')[-1]}: its own kernel")
-        _draw_by_one_kernel(below[-1], frame[frame["series"] == _ONE])
-        style.panel_title(below[-1], next(letters), f"{_ONE} for all")
+            title = f"{panel}, {curves['series'].nunique()} seeds"
+            if len(one_kernel):
+                title = f"{display(curves['method'].iloc[0])}, its own kernel"
+            style.panel_title(axes, next(letters), title)
+        if len(one_kernel):
+            for method, line in one_kernel.groupby("method", sort=False):
+                look = style.line(method) | {"marker": style.marker(method), "markersize": 3}
+                below[-1].plot(line["x"], line["y"], linewidth=1.0, clip_on=False, **look)
+                end = tuple(line[["x", "y"]].iloc[-1])
+                style.beside(below[-1], display(method), end, 4, look["color"])
+            below[-1].set(xlabel="iteration", xlim=(0, one_kernel["x"].max()))
+            style.panel_title(below[-1], next(letters), f"{_ONE} for both, first seed")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         shown = "above each panel: its iteration, marked ▲ below"
         scatter.legend(made, claims.METHOD, "training points", shown)
         return style.save(made, stem)
-
-
-def _draw_by_one_kernel(axes, points: pd.DataFrame) -> None:
-    """Draw a line for each panel above, named by its method where these differ, else by its set."""
-    for panel, line in points.groupby("panel", sort=False):
-        method = line["method"].iloc[0]
-        look = style.line(method) | {"marker": style.marker(method), "markersize": 3}
-        axes.plot(line["x"], line["y"], linewidth=1.0, clip_on=False, **look)
-        name = display(method) if points["method"].nunique() > 1 else panel
-        style.beside(axes, name, tuple(line[["x", "y"]].iloc[-1]), 4, look["color"])
-    axes.set(xlabel="iteration", xlim=(0, points["x"].max()))
 
 
 _SHARED = {"kind": "figure", "tolerance": tolerances.VERDICTS, "trial": "seed"}
