@@ -341,6 +341,7 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
 def _lapack(matrix: np.ndarray, shift: float, clean: bool) -> np.ndarray | None:
     """Factorise in place; `clean` zeroes what is above the diagonal."""
     matrix.flat[:: len(matrix) + 1] += shift
+    # By columns, as LAPACK reads it, the lower triangle in C order is the upper one.
     _, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=int(clean))
     return matrix if info == 0 and np.isfinite(matrix.diagonal()).all() else None
 

@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 _SEEDS = 2**32
 _GRID = 101
+_LOWEST = 1e-50
+"""Of probabilities of quantiles: of heavy tails, lower ones are too large to compute with."""
 _ARGUMENTS = ("x", "drop", "groups", "missing", "conformal", "options", "seed")
 
 
@@ -194,8 +196,10 @@ class TableModel:
         Raises
         ------
         ValueError
-            If p is not in (0, 1).
+            If p is not in (0, 1), or so close to 0 that its y cannot be computed with.
         """
+        if low := [each for each in np.ravel(p) if 0.0 < each < _LOWEST]:
+            raise ValueError(f"the quantile {low[0]:g} is too close to 0: give {_LOWEST:g} or more")
         return np.asarray(self.model_.quantile(self._x_of(frame), p))
 
     def interval(self, frame: pd.DataFrame, level: float) -> np.ndarray:
@@ -296,6 +300,8 @@ class TableModel:
             If it is no model.
         """
         model, about, arguments = model_file.read(path)
+        if arguments is None:
+            raise ValueError(f"{path} was written by an older version of kcde: fit again")
         try:
             columns = tabular.Columns.of_plain(about["columns"])
             code, writer = about["code"], about["versions"]["kcde"]
@@ -313,6 +319,8 @@ class TableModel:
 
 def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[str, np.ndarray]:
     """Return columns of values (n, k) by their k numbers, in the digits that give these back."""
+    if len(set(numbers)) < len(numbers):
+        raise ValueError(f"give each number once; got {', '.join(f'{each:g}' for each in numbers)}")
     texts = (repr(float(each)).removesuffix(".0") for each in numbers)
     return {template.format(text): values[:, place] for place, text in enumerate(texts)}
 

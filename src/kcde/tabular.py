@@ -134,8 +134,9 @@ class Columns:
         for column in self.x:
             encoded = column.encode(frame[column.name])
             if twice := found.keys() & encoded.keys():
+                other = next(c.name for c in self.x if twice & c.encode(frame[c.name]).keys())
                 raise ValueError(
-                    f"column {column.name!r} and another would both be encoded as "
+                    f"columns {other!r} and {column.name!r} would both be encoded as "
                     f"{_listed(twice)}: rename one of them"
                 )
             found |= encoded
@@ -147,8 +148,10 @@ class Columns:
         Raises
         ------
         ValueError
-            If a value is missing or no number.
+            If there is no such column, or a value is missing or no number.
         """
+        if self.y not in frame.columns:
+            raise ValueError(f"there is no column {self.y!r}; there are {_listed(frame)}")
         return _numbers(self.y, frame[self.y])
 
     def plain(self) -> dict[str, Any]:
@@ -238,16 +241,16 @@ def read(
         if kind in _TEXT:
             return _read_csv(path, _SPELT.get(delimiter, delimiter), decimal, set(text))
         frame = readers[kind](path)
+        _require_unique(frame.columns)
     except ImportError as error:
         raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from error
     except UnicodeDecodeError:
         raise ValueError(
             f"{path} is not in UTF-8: save it as UTF-8, or convert it with iconv -t UTF-8 -f "
-            "WINDOWS-1252, or what else it is in"
+            "WINDOWS-1252, UTF-16 or what else it is in"
         ) from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    _require_unique(frame.columns)
     # Parquet has no categories of numbers.
     whole = [name for name in text if name in frame and frame[name].dtype.kind in "iu"]
     return frame.astype(dict.fromkeys(whole, str))
@@ -322,7 +325,8 @@ def _require_no_points(frame: pd.DataFrame) -> None:
     for name in frame.columns[frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")]:
         values = frame[name].dropna().astype(str).drop_duplicates()
         points = values[values.str.contains(".", regex=False)]
-        if len(points) and _are_numbers(values) and points.str.fullmatch(_THOUSANDS_POINT).all():
+        numbers = pd.to_numeric(values, errors="coerce").notna().all()
+        if len(points) and numbers and points.str.fullmatch(_THOUSANDS_POINT).all():
             raise ValueError(
                 f"column {name!r} has points in numbers, such as {points.iloc[0]!r}, beside the "
                 "decimal mark: write them without thousands separators"
@@ -429,16 +433,20 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
     counts = empty.sum()
     if not counts.any():
         return frame, []
-    shown = ", ".join(f"{name} ({n})" for name, n in counts[counts > 0][:_SHOWN].items())
+    counts = counts[counts > 0]
+    shown = ", ".join(f"{name} ({n})" for name, n in counts[:_SHOWN].items())
+    shown += f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
+    level = "where NA, NULL or None is a level, rename it"
     if missing == REFUSE:
         raise ValueError(
             f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
             f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)}); "
-            "where NA, NULL or None is a level, rename it"
+            f"{level}"
         )
     # What is left of true, false and missing values is of one type.
     kept = frame[~empty.any(axis=1)].infer_objects()
-    return kept, [f"{len(frame) - len(kept)} rows with missing values left out: {shown}."]
+    text = "" if all(frame[name].dtype.kind in "biufMm" for name in counts.index) else f"; {level}"
+    return kept, [f"{len(frame) - len(kept)} rows with missing values left out: {shown}{text}."]
 
 
 def _target(frame: pd.DataFrame, y: str) -> np.ndarray:
@@ -482,7 +490,8 @@ def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
             levels = tuple(sorted(values.unique())) if text else None
             used.append(Column(name, levels))
     if faults:
-        raise ValueError("; ".join(faults[:_SHOWN]))
+        more = [f"{len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+        raise ValueError("; ".join([*faults[:_SHOWN], *more]))
     rest = [f"{len(notes) - _SHOWN} more columns left out."] if len(notes) > _SHOWN else []
     return used, [*notes[:_SHOWN], *rest]
 
@@ -499,7 +508,8 @@ def _kind(series: pd.Series) -> tuple[str, str]:
     distinct = text.drop_duplicates()
     if not isinstance(series.dtype, pd.CategoricalDtype):
         with_comma = distinct.str.fullmatch(f"{_DECIMAL_COMMA}|{_THOUSANDS_COMMA}")
-        if with_comma.any() and _are_numbers(distinct[~with_comma]):
+        numbers = with_comma | pd.to_numeric(distinct, errors="coerce").notna()
+        if with_comma.any() and numbers.mean() >= _MOSTLY:
             return LEVELS, (
                 f"it has commas as in {distinct[with_comma].iloc[0]!r}: give --decimal , if they "
                 "are decimal marks, or write numbers without thousands separators"
@@ -514,10 +524,6 @@ def _kind(series: pd.Series) -> tuple[str, str]:
             "out with --drop, or turn it into numbers or fewer levels"
         )
     return LEVELS, ""
-
-
-def _are_numbers(text: pd.Series) -> bool:
-    return bool(pd.to_numeric(text, errors="coerce").notna().all())
 
 
 def row_number(label: Any) -> str:
@@ -587,6 +593,8 @@ def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
     # Some rows are quickly sorted, and show it of most columns that do not.
     if not (_is_monotone(values[:1000], target[:1000]) and _is_monotone(values, target)):
         return False
+    if len(np.unique(values)) == len(np.unique(target)):
+        return True  # a copy, also of few values
     # Of n! orders of the rows, as many as leave equal y in their places, forwards and backwards.
     counts = np.unique(target, return_counts=True)[1]
     log_orders = math.lgamma(len(target) + 1) - sum(math.lgamma(count + 1) for count in counts)
@@ -626,7 +634,7 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 def looks_like_date(series: pd.Series) -> bool:
     """Return whether a column has dates."""
-    return _kind(series.dropna())[0] is DATE
+    return bool(series.notna().any()) and _kind(series.dropna())[0] is DATE
 
 
 def _listed(names: Iterable) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import cli
+from kcde import cli, model_file
 from kcde.table_model import TableModel
 
 
@@ -59,6 +59,9 @@ def test_numbers_with_a_large_offset_keep_their_digits():
     y = np.array([float(name[2:-1]) for name in made if name.startswith("p(")])
     np.testing.assert_array_equal(made.filter(like="p("), model.density(frame[:3], y))
     assert np.ptp(np.diff(y)) < 0.01 * np.diff(y).mean()
+    for numbers in ([0.5, 0.5], [1e-120]):
+        with pytest.raises(ValueError, match=f"{numbers[0]:g}"):
+            model.predictions(frame[:3], numbers)
 
 
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
@@ -119,3 +122,10 @@ def test_a_model_that_does_not_say_what_it_is_of_is_refused(data, part):
     model.save(path)
     with pytest.raises(ValueError, match=f"is no model of a table.*{part}"):
         TableModel.load(path)
+
+
+def test_a_model_without_the_arguments_of_its_fit_is_refused(data):
+    model = TableModel("LinearGaussian", y="price").fit(table())
+    model_file.write(data / "m.kcde", model.model_, model.about_)
+    with pytest.raises(ValueError, match="older"):
+        TableModel.load(data / "m.kcde")

@@ -20,6 +20,7 @@ The rule:
 So what is advised is never significantly behind the first of the methods without a failure.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,7 +137,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
                 f"them, {nearest['method']}, is {_difference(nearest, baseline, rank_by)}, p = "
                 f"{tests[0].p_value:.2g}: x is worth nothing that {len(wide)} splits can show"
             )
-            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline)}.")
+            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, sound.index)}.")
         worse = (better * wide).lt(better * wide[BASELINE], axis=0).mean()
     against = [paired_t_test(wide[name], wide[first.name], overlap) for name in methods.index]
     p_values = pd.Series([test.p_value for test in against], index=methods.index)
@@ -154,6 +155,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     others = _listed([name for name in equals.index if name != taken.name])
     if taken.name == first.name:
         apart = f"not significantly different from {others}" if others else "significantly so"
+        apart = apart if len(sound) > 1 else "but no other method has scores"
         why = f"it has the best {_NAMES[rank_by]}, {apart}"
     else:
         why = (
@@ -169,7 +171,8 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: s
     worth = f"what x is worth is not known without {BASELINE}, which ignores it"
     if baseline is not None:
         worth = f"it is {_difference(taken, baseline, rank_by)} than {BASELINE}, which ignores x"
-    return Advice(taken.name, f"Take {taken.name}: {why}; {worth}; {_details(taken)}.")
+    details = _details(taken, sound.index)
+    return Advice(taken.name, f"Take {taken.name}: {why}; {worth}; {details}.")
 
 
 def _difference(row, other, rank_by: str) -> str:
@@ -180,7 +183,7 @@ def _difference(row, other, rank_by: str) -> str:
     return f"{abs(gain):.2g} {unit} {'better' if gain >= 0 else 'worse'}"
 
 
-def _details(taken) -> str:
+def _details(taken, ranked_names: Sequence[str]) -> str:
     """Return the coverage of a method, and what is to be done where it or a file is missing."""
     held, saved = taken["coverage_90"], taken.name in savable()
     said = f"its 90% intervals hold {held:.0%} of held-out rows"
@@ -188,7 +191,11 @@ def _details(taken) -> str:
         how = "kcde fit --conformal 0.25" if saved else "TableModel(..., conformal=0.25)"
         kind = "too narrow" if held < 0.9 else "too wide"
         said += f", {kind}: take intervals by conformal prediction ({how})"
-    return said + ("" if saved else "; it cannot be saved to a file: fit it in Python, as the page")
+    if saved:
+        return said
+    others = [name for name in ranked_names if name in savable()]
+    first = f"; the first that can be saved is {others[0]}" if others else ""
+    return f"{said}; it cannot be saved to a file: fit it in Python, as the page shows{first}"
 
 
 def _listed(names: list[str]) -> str:

@@ -149,7 +149,8 @@ def python_lines(found: "Comparison") -> str:
     names = [each.name for each in columns.x]
     read = [f"frame = tabular.read({found.source!r}{_arguments(found.reading)})"]
     if found.missing != tabular.REFUSE:
-        read.append(f"frame = frame.dropna(subset={[columns.y, *names]!r})")
+        complete = [columns.y, *names, *([] if column is None else [column])]
+        read.append(f"frame = frame.dropna(subset={complete!r})")
     asked = {"y": columns.y, "x": names} | ({} if column is None else {"groups": column})
     return "\n".join(
         [

@@ -190,13 +190,17 @@ class Workers:
         # be ended while they work.
         from joblib.externals.loky import ProcessPoolExecutor
 
+        late, errors = set(), []
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self.jobs)
-            wait([self._pool.submit(work) for _ in range(self.jobs)])  # to import takes seconds
-        futures = [self._pool.submit(work, method, self._plan, number) for number in numbers]
-        limit = min(seconds, self.left)
-        done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
-        errors = [error for future in done if (error := future.exception())]
+            # To import takes seconds.
+            done, late = wait([self._pool.submit(work) for _ in range(self.jobs)], self.left)
+            errors = [error for future in done if (error := future.exception())]
+        if not (late or errors):
+            futures = [self._pool.submit(work, method, self._plan, number) for number in numbers]
+            limit = min(seconds, self.left)
+            done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
+            errors = [error for future in done if (error := future.exception())]
         if late or errors:
             self.stop()
         # What ends a process is an error of many lines.
@@ -281,6 +285,8 @@ def _second_round(plan, compared, first, workers: Workers, say) -> list[int]:
         rounds = (math.ceil(len(_missing(plan, name, numbers)) / workers.jobs) for name in compared)
         return _SAFETY * sum(_seconds(plan, n) * k for n, k in zip(compared, rounds, strict=True))
 
+    if not compared:
+        return list(first)
     rest = list(range(len(first), len(plan.splits)))
     while rest and needed(rest) > workers.left:
         rest = rest[:-1]
@@ -317,4 +323,4 @@ def _pace(plan: Plan, method: str) -> str:
 
 def in_words(seconds: float) -> str:
     """Return a time as `0.4s`, `35s` or `130m`."""
-    return f"{seconds:.2g}s" if seconds < 100 else f"{seconds / 60:.0f}m"
+    return f"{seconds:.2g}s" if seconds < 99.5 else f"{seconds / 60:.0f}m"

@@ -60,7 +60,13 @@ def random_splits(n: int, count: int, seed: int) -> list[Split]:
 
 
 def group_splits(labels: Sequence, count: int, seed: int) -> list[Split]:
-    """Return random splits with a fifth of the groups to test on, by the group of each row."""
+    """Return random splits with a fifth of the groups to test on, by the group of each row.
+
+    Raises
+    ------
+    ValueError
+        If there are too few groups.
+    """
     groups, names = pd.factorize(pd.Series(labels), sort=True)
     if len(names) < FEWEST_GROUPS:
         raise ValueError(
@@ -81,6 +87,11 @@ def forward_splits(times: np.ndarray, count: int) -> list[Split]:
     first two is tested on, after training on all rows that are strictly earlier than each of it.
     The latest block comes first: where time is short, it is the nearest to what is asked for, and
     it has the most training rows, so that the first splits cost the most.
+
+    Raises
+    ------
+    ValueError
+        If too few rows differ in time.
     """
     order = np.argsort(times, kind="stable")
     found = []
@@ -162,7 +173,7 @@ def make(
     ------
     ValueError
         If `groups` and `time_column` are both given, there are too few groups or times, `count` is
-        below 2, or the folder has another plan.
+        below 2, y is constant in a split's training rows, or the folder has another plan.
     """
     if groups is not None and time_column is not None:
         raise ValueError("give --groups or --time-column, not both")
@@ -176,6 +187,12 @@ def make(
         kind, whole = FORWARD, forward_splits(tabular.times(checked.frame, time_column), count)
     else:
         kind, whole = RANDOM, random_splits(len(y), count, seed)
+    for i, each in enumerate(whole):
+        if np.ptp(y[each.train]) == 0:
+            raise ValueError(
+                f"{checked.columns.y!r} is constant in the training rows of split {i + 1}: take "
+                "fewer --splits, or other groups"
+            )
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
     plan = Plan(folder, kind, found, X, y, labels, groups)

@@ -60,9 +60,10 @@ class LaplaceKernel(Stationary):
 
 @dataclass(frozen=True)
 class MaternKernel(Stationary):
-    """k(a, b) = (1 + √3 r) exp(-√3 r) with r² = Σ_i (a_i - b_i)²/σ_i².
+    """k(a, b) = (1 + √3 r) exp(-√3 r) with r² = Σ_i (a_i - b_i)²/σ_i²: smoothness 3/2.
 
-    Functions drawn with it have one derivative, those of the Gaussian kernel all. On points without
+    Rasmussen and Williams 2006, equation (4.17). Functions drawn with it have one derivative, those
+    of the Gaussian kernel all. On points without
     coordinates, shape (n, 0), it is the constant kernel 1.
 
     Parameters

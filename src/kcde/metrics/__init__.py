@@ -24,7 +24,8 @@ def mmd2_unbiased(X, Y, bandwidth: float) -> float:
     """Return the unbiased estimate of MMD² between two samples; it can be negative.
 
     The mean of k over pairs of different points of X, plus that of Y, minus twice the mean between
-    them: Gretton et al. 2012, A kernel two-sample test, equation (3).
+    them, with the Gaussian kernel k of standard deviation σ: Gretton et al. 2012, A kernel
+    two-sample test, equation (3).
 
     Parameters
     ----------
@@ -61,23 +62,7 @@ def mmd2_biased(X, Y, bandwidth: float) -> float:
     """Return the biased estimate of MMD², which pairs every point with itself as well.
 
     It is the squared distance of the two empirical mean embeddings, so at least zero: Gretton et
-    al. 2012, equation (5).
-
-    Parameters
-    ----------
-    X, Y
-        Shapes (n, d) and (m, d), at least two rows each.
-    bandwidth
-        σ, in the units of the data.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        As `mmd2_unbiased`.
+    al. 2012, equation (5). Parameters, return value and errors are those of `mmd2_unbiased`.
 
     Examples
     --------
@@ -202,7 +187,8 @@ class RelativeSimilarity:
     Attributes
     ----------
     statistic
-        D over its standard error; positive where b is closer.
+        D = MMD²(reference, a) - MMD²(reference, b) over its standard error; positive where b is
+        closer.
     p_value
         P-value of the null hypothesis that a is at least as close: small if b is closer.
     mmd2_a, mmd2_b
@@ -220,6 +206,8 @@ def relative_similarity_test(
 ) -> RelativeSimilarity:
     """Test MMD(reference, a) <= MMD(reference, b) against b being closer.
 
+    Bounliphone et al. 2015, A test of relative similarity, section 3: both MMDs have the same
+    reference, so that they are dependent, and their difference is asymptotically normal.
     Points must be independent within and between the samples. The test is degenerate, and almost
     never rejects, if both candidates have the distribution of the reference.
 
@@ -322,6 +310,8 @@ def conditional_spread(
 ) -> ConditionalSpread:
     """Compare the spread of the second coordinate in bins of the first.
 
+    A sampler with the right means can still miss a spread or a threshold that depends on x.
+
     Parameters
     ----------
     samples
@@ -389,7 +379,7 @@ DEFINITIONS = ("centred", "predicted", "pointwise", "total")
 
 
 def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, float]:
-    """Return the error of predictions ŷ of y by every definition, e = ŷ - y.
+    """Return the error of predictions ŷ of y by every definition, e = ŷ - y (cdo, table 3).
 
     centred: Σ|e| / Σ|y - ȳ|, against predicting the training mean ȳ; predicted: Σ|e| / Σ|ŷ - ȳ|;
     pointwise: the mean of |ŷ/y - 1|; total: Σ|e| / Σ|y|. The last two depend on the origin of y.

@@ -87,6 +87,9 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     assert "kcde fit --conformal" in narrow
     unsaved = {"MarginalKDE": SCORES["MarginalKDE"], "NGBoost": SCORES["LSCDE"]}
     assert "cannot be saved" in compared(unsaved)[1].sentence
+    alone = compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
+    assert "no other method has scores" in alone
+    assert "significantly" not in alone
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence
 
 

@@ -7,6 +7,7 @@ import pytest
 from kcde.comparison.splits import (
     forward_splits,
     group_splits,
+    make,
     misleading,
     random_splits,
 )
@@ -62,3 +63,9 @@ def test_what_random_splits_would_mislead_about_is_said():
     assert "Neighbouring rows are alike" in said(walk)
     assert said(noise().sort_values("y")) == ""
     assert "100% of the rows have the x" in said(noise().assign(x=np.arange(200) // 2))
+
+
+def test_a_split_that_trains_on_one_value_of_y_is_refused(tmp_path):
+    frame = noise().assign(y=lambda f: np.where(f.index < 150, 0.0, f["y"]), when=np.arange(200))
+    with pytest.raises(ValueError, match="'y' is constant"):
+        make(check(frame, "y", aside=["when"]), tmp_path, count=5, time_column="when")

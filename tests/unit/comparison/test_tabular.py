@@ -185,6 +185,8 @@ def test_true_and_false_beside_missing_values_are_one_column(tmp_path):
         (lambda f: f.assign(area=[*["1"] * 39, "n/a!"]), "'area'.*row 40"),
         (lambda f: f.assign(area=f["area"].where(f.index > 0, np.inf)), "'area'.*infinite"),
         (lambda f: f.assign(area=1j * f["area"]), "'area'.*complex"),
+        (lambda f: f.assign(area=["1,200", "1,300", "2,500", "?"] * 10), "'area'.*commas"),
+        (lambda f: f.assign(area=["1.200,50", "-", "3.100,00", "7,5"] * 10), "'area'.*commas"),
         (lambda f: f.assign(area=f["area"].where(f.index > 1)), r"area \(2\)"),
         (lambda f: f.assign(area=[[1, 2]] * 40), "'area'.*lists"),
         (lambda f: f.set_axis([0, 1, 2, 3], axis=1), "names"),
@@ -221,6 +223,7 @@ def numbered():
     [
         (leak(lambda y: 3 - 2 * y), True),
         (leak(np.exp), True),
+        (table(200).assign(price=np.arange(200) == 9, leak=np.arange(200) == 9), True),
         (numbered(), True),
         (numbered().sample(frac=1, random_state=0), True),
         (numbered().assign(price=lambda f: [f["price"].iloc[150], *f["price"][1:]]), False),
@@ -234,3 +237,15 @@ def test_what_sorts_y_is_suspicious(frame, suspicious):
     said = [each for each in check(frame, "price").warnings if each.startswith("Suspiciously")]
     assert len(said) == suspicious
     assert all("'leak'" in each for each in said)
+
+
+def test_rows_left_out_for_a_word_taken_for_missing_are_said():
+    lost = table().assign(town=["A", "B", None, "B"] * 10)
+    assert "town (10); where NA" in check(lost, "price", missing="drop").notes[0]
+    assert not tabular.looks_like_date(pd.Series([None] * 5, dtype=object))
+
+
+def test_a_target_that_is_not_there_is_named():
+    columns = check(table(), "price").columns
+    with pytest.raises(ValueError, match="'price'"):
+        columns.target(table().drop(columns="price"))

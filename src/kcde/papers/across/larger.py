@@ -223,11 +223,5 @@ def _draw_panel(axes, here: pd.DataFrame, names: list[str]) -> None:
 
 
 LARGER_SETS = Artefact(
-    __name__,
-    name="larger_sets",
-    kind="figure",
-    shows={"larger_sets": {}},
-    build=build,
-    draw=draw,
-    below=below,
+    __name__, "figure", {"larger_sets": {}}, build, draw, name="larger_sets", below=below
 )

@@ -193,13 +193,13 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
                 title = f"{display(curves['method'].iloc[0])}, its own kernel"
             style.panel_title(axes, next(letters), title)
         if len(one_kernel):
-            for method, line in one_kernel.groupby("method", sort=False):
+            for (_, method), line in one_kernel.groupby(["panel", "method"], sort=False):
                 look = style.line(method) | {"marker": style.marker(method), "markersize": 3}
                 below[-1].plot(line["x"], line["y"], linewidth=1.0, clip_on=False, **look)
                 end = tuple(line[["x", "y"]].iloc[-1])
                 style.beside(below[-1], display(method), end, 4, look["color"])
             below[-1].set(xlabel="iteration", xlim=(0, one_kernel["x"].max()))
-            style.panel_title(below[-1], next(letters), f"{_ONE} for both, first seed")
+            style.panel_title(below[-1], next(letters), f"{_ONE} for all, first seed")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         shown = "above each panel: its iteration, marked ▲ below"
         scatter.legend(made, claims.METHOD, "training points", shown)
@@ -296,13 +296,7 @@ def _look(method: str) -> dict:
     return {"color": colour, "linestyle": _COSTLY[method][1], "markersize": 2.5}
 
 
-COST = Artefact(
-    __name__,
-    name="cost",
-    kind="figure",
-    shows={"estimation_cost": {}},
-    build=build_cost,
-    draw=draw_cost,
-    claims={"D7": claims.cheaper_estimation},
-    trial="fit",
-)
+_D7 = {"D7": claims.cheaper_estimation}
+_RUN = {"estimation_cost": {}}
+
+COST = Artefact(__name__, "figure", _RUN, build_cost, draw_cost, _D7, name="cost", trial="fit")
