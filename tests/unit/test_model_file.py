@@ -55,6 +55,19 @@ def test_every_density_comes_back_bit_by_bit_or_says_that_it_cannot(name, pairs,
     np.testing.assert_array_equal(*draws)
 
 
+@pytest.mark.parametrize("name", ["KCEF", "KEF"])
+def test_a_model_can_be_saved_after_it_was_used(name, pairs, tmp_path):
+    X, Y = pairs
+    X = X[:, :0] if name == "KEF" else X
+    model = estimator_class(name)(**QUICK[name]).fit(X, Y)
+    gradient, loss = model.log_unnormalized_gradient(X, Y), model.score_matching_loss(X, Y)
+    model.sample_hmc(X[:2], 2, np.random.default_rng(0))
+    model_file.write(tmp_path / "model.kcde", model, {})
+    read, *_ = model_file.read(tmp_path / "model.kcde")
+    np.testing.assert_array_equal(read.log_unnormalized_gradient(X, Y), gradient)
+    assert read.score_matching_loss(X, Y) == loss
+
+
 def changed(path, content=None, arrays=()):
     """Write a file with other JSON or arrays."""
     with zipfile.ZipFile(path) as file:

@@ -7,6 +7,7 @@ import numpy as np
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._cdo import operator
 from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import (
     SignedMixture,
     check_sums,
@@ -181,9 +182,8 @@ class CDO(SignedMixture):
 
     def _check_parameters(self, d_x: int):
         for name in ("regularization", "output_regularization"):
-            value = getattr(self, name)
-            if value is not None and not (np.isscalar(value) and 0 < value < np.inf):
-                raise ValueError(f"{name} must be a positive number or None; got {value!r}")
+            checks.positive(name, getattr(self, name), optional=True)
+        checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
         choices = {
             "kernel_x": operator.KERNELS,
             "weights": ("clipped", "signed", "projected"),
@@ -191,10 +191,12 @@ class CDO(SignedMixture):
             "selection": CRITERIA,
         }
         for name, allowed in choices.items():
-            if (value := getattr(self, name)) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
-        if self.periods is not None and len(self.periods) != d_x:
-            raise ValueError(f"periods must have one entry per column of x; got {self.periods!r}")
+            checks.choice(name, getattr(self, name), allowed)
+        periods = [None] * d_x if self.periods is None else self.periods
+        if np.shape(periods) != (d_x,):
+            raise ValueError(f"periods must have one entry per column of x; got {periods!r}")
+        for i, period in enumerate(periods):
+            checks.positive(f"periods[{i}]", period, optional=True)
 
     def moments(self, X) -> tuple:
         """Return `mean` and `variance` for the cost of one, shape (n, d_y) each.
@@ -226,7 +228,7 @@ class CDO(SignedMixture):
         """
         X = self._check_features(X)
         if self.weights != "signed":
-            raise ValueError(f"this is for weights='signed'; they are {self.weights!r}")
+            raise ValueError(f"has_negative_normaliser needs signed weights; got {self.weights!r}")
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0
 
     def _raw_weights(self, X):

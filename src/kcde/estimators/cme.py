@@ -13,9 +13,10 @@ from kcde.arrays import (
     take_rows,
     to_numpy,
 )
-from kcde.estimators._low_rank.base import LowRankConditional, check_positive
+from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
 from kcde.estimators._low_rank.constraints import ConstrainedSolution, product_bounds
+from kcde.estimators._shared import checks
 
 _TOLERANCE = 1e-11
 # Rounds in which the violations may fail to become fewer, before entries move one at a time.
@@ -131,9 +132,8 @@ class CME(GaussianPairBases, LowRankConditional):
         return certify_infeasibility(marginal, *bounds)
 
     def _check_parameters(self):
-        check_positive("regularization", self.regularization)
-        if self.constrained not in (False, True):
-            raise ValueError(f"constrained must be False or True; got {self.constrained!r}")
+        checks.positive("regularization", self.regularization)
+        checks.choice("constrained", self.constrained, (False, True))
 
     def _solve(self, summary, near):
         basis_x, Q = summary.basis_x, summary.basis_y.on_pivots

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import clone
 
 from kcde.arrays import take_rows, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.distribution import check_probabilities, tails
 from kcde.estimators._shared.rows import check_pairs, group_labels
 from kcde.estimators.standardised import Wrapper
@@ -66,6 +67,7 @@ class Conformal(Wrapper):
         ValueError
             If `share` leaves fewer than 2 rows for either part; besides what the estimator refuses.
         """
+        checks.positive("share", self.share)
         given, (X, Y) = X, check_pairs(X, Y)
         n, rng = Y.shape[0], rng_of("conformal", self.random_state)
         held = round(float(check_probabilities("share", self.share)) * n)

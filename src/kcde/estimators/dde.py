@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._dde.functions import FEATURES, KERNEL_REACH, POINTS, KernelSum, UniformBase
 from kcde.estimators._dde.optimum import Likelihood
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
@@ -209,21 +209,16 @@ class DDE(BatchFitted, ExponentialFamily):
 
     def _check_parameters(self):
         for name in _COUNTS:
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
+            checks.whole(name, getattr(self, name))
         for name in _POSITIVE:
-            if not 0 < getattr(self, name) < np.inf:
-                raise ValueError(f"{name} must be a positive number; got {getattr(self, name)!r}")
-        if self.density_weight is not None and not self.density_weight > 0:
-            raise ValueError(f"density_weight must be positive; got {self.density_weight!r}")
+            checks.positive(name, getattr(self, name))
+        checks.positive("density_weight", self.density_weight, optional=True)
         if self.regularization is not None and not self.regularization >= 0:
             raise ValueError(f"regularization must not be negative; got {self.regularization!r}")
         if not 0 <= self.validation < 1:
             raise ValueError(f"validation must lie in [0, 1); got {self.validation!r}")
         for name, allowed in {"base": ("gaussian", "uniform"), "basis": (POINTS, FEATURES)}.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}; got {getattr(self, name)!r}")
+            checks.choice(name, getattr(self, name), allowed)
 
     def _batch_key(self) -> tuple:
         """Return the values that estimators of one batch must share."""

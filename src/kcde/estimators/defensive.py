@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-import numpy as np
-
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal
 from kcde.estimators._shared.rows import grouping
 from kcde.estimators.base import Tags
@@ -107,8 +106,7 @@ class Defensive(Floored):
         from sklearn.base import clone
 
         self._set_weight(self.weight)
-        if self.base_std is not None and not 0 < self.base_std < np.inf:
-            raise ValueError(f"base_std must be a positive number; got {self.base_std!r}")
+        checks.positive("base_std", self.base_std, optional=True)
         inner = self._default() if self.estimator is None else clone(self.estimator)
         if isinstance(inner, Standardised):
             raise ValueError(

@@ -1,13 +1,13 @@
 """Exact Gaussian process regression (Rasmussen and Williams, 2006, chapters 2 and 5)."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
 from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.threads import limit_threads
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
@@ -108,11 +108,9 @@ class GaussianProcess(Pushforward):
 
     def _fit(self, X, Y):
         xp = array_namespace(Y)
-        if self.kernel not in KERNELS:
-            raise ValueError(f"kernel must be one of {', '.join(KERNELS)}; got {self.kernel!r}")
+        checks.choice("kernel", self.kernel, KERNELS)
+        checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        if not (isinstance(rows, Integral) and rows >= 2):
-            raise ValueError(f"tuning_rows must be a whole number above 1; got {rows!r}")
         inputs, counts, means = _grouped(X, Y)
         self.n_distinct_ = inputs.shape[0]
         self.offset_ = xp.mean(Y, axis=0) if self.centre else xp.zeros(Y.shape[1], dtype=Y.dtype)

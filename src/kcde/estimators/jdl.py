@@ -4,8 +4,9 @@ from typing import ClassVar
 
 from kcde.arrays import array_namespace
 from kcde.estimators._low_rank import constraints
-from kcde.estimators._low_rank.base import LowRankConditional, Summary, check_positive
+from kcde.estimators._low_rank.base import LowRankConditional, Summary
 from kcde.estimators._low_rank.basis import GaussianPairBases, centred_mean_of
+from kcde.estimators._shared import checks
 from kcde.memory import require_memory
 
 SUB_GRID, CLIPPED = "sub-grid", "clipped"
@@ -196,7 +197,7 @@ class JDL(GaussianPairBases, JointDistribution):
     )
 
     def _check_parameters(self):
-        check_positive("regularization", self.regularization)
+        checks.positive("regularization", self.regularization)
         allowed = False, True, SUB_GRID, CLIPPED
         if self.constrained not in allowed:
             raise ValueError(f"constrained must be one of {allowed}; got {self.constrained!r}")

@@ -1,11 +1,10 @@
 """Joint distribution learning with polynomials (jdl, section 4.5)."""
 
-from numbers import Integral
 from typing import ClassVar
 
-from kcde.estimators._low_rank.base import check_positive
 from kcde.estimators._low_rank.basis import PolynomialBasis
 from kcde.estimators._low_rank.sums_of_squares import solve_by_samples, solve_with_clarabel
+from kcde.estimators._shared import checks
 from kcde.estimators.jdl import JointDistribution
 
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
@@ -82,15 +81,12 @@ class JPDL(JointDistribution):
         return PolynomialBasis(Y, self.degree, "Y")
 
     def _check_parameters(self):
-        check_positive("regularization", self.regularization)
-        if not isinstance(self.degree, Integral) or self.degree < 1:
-            raise ValueError(f"degree must be a whole number, at least 1; got {self.degree!r}")
-        if self.constrained not in (False, True):
-            raise ValueError(f"constrained must be False or True; got {self.constrained!r}")
+        checks.positive("regularization", self.regularization)
+        checks.whole("degree", self.degree)
+        checks.choice("constrained", self.constrained, (False, True))
         if self.constrained and self.degree % 2:
             raise ValueError(f"sums of squares have an even degree; got {self.degree}")
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {self.solver!r}")
+        checks.choice("solver", self.solver, SOLVERS)
 
     def _constrained(self, summary, curvature, linear, marginal):
         problem = linear, 1.0 + self.regularization, summary.basis_x, summary.basis_y

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
-from kcde.estimators._low_rank.base import check_positive, with_regularizations
+from kcde.estimators._low_rank.base import with_regularizations
 from kcde.estimators._low_rank.basis import GaussianBases, KernelBasis
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.rows import RowChecks, check_rows
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators.base import Tags
@@ -152,7 +153,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         given, X = X, check_rows("X", X)
         classes, target = _binary(X, y)
         for model in models:
-            check_positive("regularization", model.regularization)
+            checks.positive("regularization", model.regularization)
         with thread_limit(X.shape[0]):
             basis = self.make_basis_x(X) if basis is None else basis
             coefficients = array_namespace(X).zeros(basis.rank, dtype=X.dtype)

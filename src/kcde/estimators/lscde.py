@@ -189,7 +189,7 @@ class LSCDE(SignedMixture):
         checks.choice("weights", self.weights, _SOLVERS)
         checks.choice("implementation", self.implementation, IMPLEMENTATIONS)
         if package and not self.isotropic:
-            raise ValueError("implementation='cde' has one bandwidth for all columns: isotropic")
+            raise ValueError("implementation='cde' has one bandwidth: set isotropic=True with it")
         if self.weights == "signed" and self.density_floor is not None:
             raise ValueError("density_floor is for weights that are not signed")
 

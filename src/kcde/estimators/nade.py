@@ -1,12 +1,12 @@
 """Orderless neural autoregressive density estimation (Uria et al., JMLR 2016)."""
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
@@ -149,18 +149,16 @@ class NADE(BatchFitted, ConditionalDensity):
         """Check the parameters and keep the data; `fit_many` trains."""
         sizes = self.hidden_units, self.components
         for name in ("hidden_units", "components", "orders", "patience", "batch_size"):
-            value = getattr(self, name)
             optional = name in ("hidden_units", "components")
-            if not (_is_count(value) or (optional and value is None)):
-                raise ValueError(f"{name} must be a positive whole number; got {value!r}")
-        if not (self._epochs and all(map(_is_count, self._epochs))):
-            raise ValueError(f"epochs must be positive whole numbers; got {self.epochs!r}")
+            checks.whole(name, getattr(self, name), optional=optional)
+        for count in self._epochs or (None,):
+            checks.whole("epochs", count)
+        checks.positive("learning_rate", self.learning_rate)
         if len(self._epochs) > 1 and None in sizes:
             raise ValueError("several epochs to choose from need hidden_units and components")
         if not self.early_stopping and (len(self._epochs) > 1 or None in sizes):
-            raise ValueError("without early_stopping give hidden_units, components, one epochs")
-        if not 0 < self.learning_rate < np.inf:
-            raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
+            needed = "hidden_units, components and one number of epochs"
+            raise ValueError(f"without early_stopping nothing is chosen: give {needed}")
         from kcde.estimators._nade.selection import Problem
 
         self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
@@ -393,10 +391,6 @@ def _fit_batch(estimators: Sequence[NADE]) -> list:
         return fit_chosen(problems, units, components, first._folds, recipe)
     except ValueError as error:
         return [error] * len(problems)
-
-
-def _is_count(value) -> bool:
-    return isinstance(value, Integral) and value >= 1
 
 
 def _choices(given, otherwise: Sequence[int]) -> Sequence[int]:

@@ -309,14 +309,13 @@ def test_the_box_is_the_range_of_y_and_a_tenth(caplog):
         ("regularization", -1.0),
         ("kernel_x", "cauchy"),
         ("periods", (7.0,)),
-        ("period", (None, -24.0)),
+        ("periods", (None, -24.0)),
         ("reference", 1),
         ("reference_box", (2.0, -2.0)),
         ("reference_box", 3.0),
-        ("tuning_rows", 0),
+        ("tuning_rows", 1),
     ],
 )
 def test_bad_hyperparameters_are_named(pairs, name, value):
-    options = {"periods" if name == "period" else name: value}
     with pytest.raises(ValueError, match=name):
-        CDO(**options).fit(*pairs)
+        CDO(**{name: value}).fit(*pairs)

@@ -199,6 +199,7 @@ def test_failures_keep_their_places_and_a_candidate_that_diverges_is_passed_over
         ("one length", {"steps": [10, 10], "learning_rate": [0.1]}),
         ("triples", {"candidates": [[10, 2]]}),
         ("candidates", {"candidates": [[10, 0, 0.1]]}),
+        ("candidates", {"candidates": [(10, 2, None)]}),
         ("one stage", {"candidates": CANDIDATES, "steps": [5, 5], "learning_rate": [0.1, 0.1]}),
         ("at least 5 rows", {"candidates": CANDIDATES}),
     ],

@@ -19,8 +19,9 @@ def little(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "changes", "what"),
     [
-        ("CDO", {}, "CDO with distinct rows of x"),
-        ("CDO", {"bandwidth_x": None}, "the selection of CDO"),
+        ("CDO", {"reference": 2}, "CDO with distinct rows of x"),
+        ("CDO", {"reference": 2, "bandwidth_x": None}, "the selection of CDO"),
+        ("CDO", {"reference": 100_000, "bandwidth_y": None}, "CDO's reference"),
         ("GaussianProcess", {}, "a Gaussian process with distinct x"),
         ("GaussianProcess", {"noise_std": None}, "the marginal likelihood"),
         ("KEF", {"n_basis": 25}, "KEF with basis points"),

@@ -1,6 +1,7 @@
 """Parameters that make no sense are refused, and named."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kcde
@@ -42,6 +43,8 @@ WRONG = [
     (kcde.NGBoost, {"learning_rate": -1.0}),
     (kcde.QuantileForest, {"trees": 0}),
     (kcde.ResidualKDE, {"bandwidth_y": -1.0}),
+    (kcde.SmoothedCME, {"smoothing": [0.3, 0.3]}),
+    (kcde.SmoothedJDL, {"regularization": 0.0}),
 ]
 
 
@@ -51,6 +54,21 @@ def test_a_wrong_parameter_is_named(kind, options, pairs):
     model = kind(**options)
     with pytest.raises(ValueError, match=next(iter(options))):
         model.fit(X[:, :0] if model.tags.unconditional else X, Y)
+
+
+def test_one_dimension_of_x_is_named_a_row_or_a_column_by_the_columns_of_the_fit(pairs):
+    X, Y = pairs
+    for columns, hint in ((X, r"X\[None, :\]"), (X[:, :1], r"X\[:, None\]")):
+        model = kcde.LinearGaussian(0.01).fit(columns, Y)
+        with pytest.raises(ValueError, match=hint):
+            model.mean(X[0])
+    with pytest.raises(ValueError, match="to_frame"):
+        model.mean(pd.Series(X[:, 0]))
+
+
+def test_probabilities_of_two_dimensions_are_named(pairs):
+    with pytest.raises(ValueError, match="vector"):
+        kcde.LinearGaussian(0.01).fit(*pairs).quantile(pairs[0], [[0.1, 0.9]])
 
 
 def test_y_that_leaves_nothing_to_estimate_is_refused(pairs):

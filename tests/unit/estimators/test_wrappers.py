@@ -125,7 +125,7 @@ def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
         model.interval(pairs[0], 0.9)
     with pytest.raises(ValueError, match="level"):
         model.interval(pairs[0], [0.5, 0.9])
-    for share in (0.0, 1.0, 0.01):
+    for share in (0.0, 1.0, 0.01, [0.2, 0.3]):
         with pytest.raises(ValueError, match="share"):
             Conformal(process(), share=share).fit(*pairs)
 

@@ -32,6 +32,7 @@ _DENSE, _WORTHWHILE = 512, 3  # largest size without a low rank; a rank up to M 
 _FAR_BELOW = 1e-13
 _NEGLIGIBLE = 1e-14
 _FEW_COLUMNS = 8
+_COARSER = "take fewer points (reference), or more memory"
 _ROWS_AT_ONCE = 16  # blocks of row_blocks: each is added to all weights of some x
 
 log = logging.getLogger(__name__)
@@ -191,8 +192,10 @@ def spectrum_of(
         part = _low_rank_part(reference.factors[0], sigma, trace_error)
         if part is not None:
             return Spectrum([part])
-    factors = enumerate(reference.factors)
-    parts = [symmetric_spectrum(_densities(Z, Z, sigma[j : j + 1])) for j, Z in factors]
+    parts = []
+    for j, Z in enumerate(reference.factors):
+        require_memory(Z, "CDO's reference", Z.shape[0], lambda M: 5 * M * M, remedy=_COARSER)
+        parts.append(symmetric_spectrum(_densities(Z, Z, sigma[j : j + 1])))
     return Spectrum(parts)
 
 

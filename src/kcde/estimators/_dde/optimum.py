@@ -131,7 +131,8 @@ class Likelihood:
         # The loss is strongly convex with modulus ηw.
         gap = float(np.sum(gradient**2)) / (2.0 * factor)
         if not (rough or gap <= _LARGEST_GAP):
-            raise FloatingPointError(f"the optimum is known up to {gap:.1g} nats: take a larger η")
+            known = f"the optimum with η = {penalty:g} is known up to {gap:.1g} nats"
+            raise FloatingPointError(f"{known}: take a larger η")
         loss = float(value[0]) - float(np.mean(self._base.log_density(self.Y)))
         log_density = partial(self._log_density, theta[0], finer)
         of_rows = loss - 0.5 * factor * float(np.sum(theta**2))
@@ -215,7 +216,7 @@ class Likelihood:
 
     def _refined(self, finer: int) -> int:
         if finer >= _FINEST[len(self._sides)]:
-            raise FloatingPointError("T is too steep to integrate: take a larger bandwidth or η")
+            raise FloatingPointError("T is too steep to integrate: take a larger bandwidth_y or η")
         return 2 * finer
 
     def _nodes(self, finer: int) -> tuple[np.ndarray, np.ndarray]:

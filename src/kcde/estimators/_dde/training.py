@@ -7,6 +7,8 @@ mapped over (`jax.vmap`). Points are columns, so that the long axis is the fast 
 work on numpy and on jax arrays.
 """
 
+import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -35,6 +37,8 @@ _DRAWS = 1000
 _LARGEST_OBJECTIVE = 1e6
 _IN_A_ROW = 3  # checks above it: in many dimensions exp ν may be so large for a while at the start
 _WORTH_A_NEW_PROGRAM = 3  # compiling costs seconds: only when a third or fewer are left
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -413,7 +417,7 @@ def train(
     last = max(targets)
     # To look at: regularly, and at snapshots and targets.
     stops = sorted({*range(0, last, CHECK), *(k for k in snapshots if k <= last), *targets})
-    at = 0
+    at, started = 0, time.perf_counter()
     while True:
         for index, state, numbers in zip(batch, *working.look(recipe), strict=True):
             if index not in done and not _should_continue(
@@ -429,6 +433,9 @@ def train(
         until = next(stop for stop in stops if stop > at)
         working.advance(at, until, recipe)
         at = until
+        if at % (10 * CHECK) == 0:
+            left = (time.perf_counter() - started) / at * (last - at)
+            log.info("iteration %d of %d, at most %.0f s left", at, last, left)
 
 
 @dataclass

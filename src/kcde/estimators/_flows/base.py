@@ -1,12 +1,12 @@
 """Base class of the conditional flows: parameters, batch training, densities and moments."""
 
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.rows import some_columns
@@ -76,7 +76,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
     def _fit(self, X, Y):
         """Check the parameters and keep the data; `fit_many` trains."""
         for name in ("hidden_units", "blocks", "moment_samples"):
-            _check(name, [getattr(self, name)])
+            checks.whole(name, getattr(self, name))
         self.cv_results_ = {}
         counts, rates = _stages(self.steps, self.learning_rate)
         if self.candidates is not None:
@@ -228,7 +228,9 @@ def _stages(steps, rate) -> tuple[list, list]:
         counts, rates = list(steps), list(rate)
     else:
         raise ValueError(f"steps {steps!r} and learning_rate {rate!r} must be of one length")
-    _check("steps", counts, rates)
+    for count, each in zip(counts, rates, strict=True):
+        checks.whole("steps", count)
+        checks.positive("learning_rate", each, optional=True)
     return counts, rates
 
 
@@ -241,17 +243,10 @@ def _checked_candidates(given, counts: Sequence[int], n: int) -> list[Candidate]
     if not len(given) or any(np.shape(each) != (3,) for each in given):
         raise ValueError(f"candidates must be triples (units, blocks, rate); got {given!r}")
     for units, blocks, rate in given:
-        _check("candidates", [units, blocks], [rate])
+        checks.whole("units of candidates", units)
+        checks.whole("blocks of candidates", blocks)
+        checks.positive("a rate of candidates", rate)
     return [Candidate(*each) for each in given]
-
-
-def _check(name: str, counts, rates=()) -> None:
-    for count in counts:
-        if not (isinstance(count, Integral) and count >= 1):
-            raise ValueError(f"{name} must be a positive whole number; got {count!r}")
-    for rate in rates:
-        if rate is not None and not 0 < rate < np.inf:
-            raise ValueError(f"the learning_rate must be a positive number or None; got {rate!r}")
 
 
 def _log_normal(z: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from types import SimpleNamespace
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -77,23 +76,24 @@ class NaturalParameter:
         return xp.sum(self.kernel_x(X).T * (pull - self.smooth * derivatives.bilaplacian), axis=0)
 
     def _value_and_gradient(self, X, Y):
-        xp, ready = array_namespace(Y), self._prepared
-        y = Y - ready.centre
-        near = y * ready.inverse
-        scaled = xp.concat([X - ready.centre_x, y], axis=1) * ready.scale
+        xp = array_namespace(Y)
+        centre_x, centre, scale, inverse, exponents, weights, points, slopes = self._prepared
+        y = Y - centre
+        near = y * inverse
+        scaled = xp.concat([X - centre_x, y], axis=1) * scale
         ones = xp.ones_like(y[:, :1])
         half = 0.5 * xp.sum(scaled * scaled, axis=1, keepdims=True)
-        k = exp_of_negative(ready.exponents @ xp.concat([scaled, ones, -half], axis=1).T)
+        k = exp_of_negative(exponents @ xp.concat([scaled, ones, -half], axis=1).T)
         own = self.smooth * xp.sum(near * near, axis=1, keepdims=True)
-        weight = k * (ready.weights @ xp.concat([y, ones, -own], axis=1).T)
+        weight = k * (weights @ xp.concat([y, ones, -own], axis=1).T)
         # Sums over the points of w times them and w, and of k times the slope of the weight and k.
-        d, moved = Y.shape[1], weight.T @ ready.points
-        turned, value = k.T @ ready.slopes, moved[:, d]
-        pull = (moved[:, :d] - value[:, None] * y) * ready.inverse + turned[:, :d]
-        return value, pull - 2.0 * self.smooth * turned[:, d:] * near * ready.inverse
+        d, moved = Y.shape[1], weight.T @ points
+        turned, value = k.T @ slopes, moved[:, d]
+        pull = (moved[:, :d] - value[:, None] * y) * inverse + turned[:, :d]
+        return value, pull - 2.0 * self.smooth * turned[:, d:] * near * inverse
 
     @cached_property
-    def _prepared(self) -> SimpleNamespace:
+    def _prepared(self) -> tuple:
         """What `value_and_gradient` needs of the points alone, for chains that ask often."""
         xp = array_namespace(self.Y)
         inverse = xp.asarray(self.bandwidth_y**-2.0)
@@ -107,16 +107,11 @@ class NaturalParameter:
         alone = xp.sum(c * points + self.smooth * far * far, axis=1, keepdims=True)
         alone = self.smooth * xp.sum(inverse) - alone
         slope = c + 2.0 * self.smooth * far * inverse
-        return SimpleNamespace(
-            centre_x=centre_x,
-            centre=centre,
-            scale=scale,
-            inverse=inverse,
-            exponents=xp.concat([scaled, -half, ones], axis=1),
-            weights=xp.concat([slope, alone, ones], axis=1),
-            points=xp.concat([points, ones], axis=1),
-            slopes=xp.concat([slope, ones], axis=1),
-        )
+        exponents = xp.concat([scaled, -half, ones], axis=1)
+        weights = xp.concat([slope, alone, ones], axis=1)
+        points, slopes = (xp.concat([each, ones], axis=1) for each in (points, slope))
+        # A tuple: model files hold it.
+        return centre_x, centre, scale, inverse, exponents, weights, points, slopes
 
     def _blocks(self, Y) -> list[slice]:
         return row_blocks(Y.shape[0], self.c.shape[0] * self.c.shape[1], like=Y)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -43,12 +42,6 @@ def _rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
     """Return the summary of bases from averages of the products of their coordinates."""
     cross = basis_y.rotation.T @ products @ basis_x.rotation
     return Summary(basis_x, basis_y, cross, products)
-
-
-def check_positive(name: str, value) -> None:
-    """Raise `ValueError` naming the hyper-parameter unless it is a positive finite number."""
-    if not (isinstance(value, Real) and 0 < value < np.inf):
-        raise ValueError(f"{name} must be a positive number; got {value!r}")
 
 
 def with_regularizations(model, values: Sequence[float]) -> list:

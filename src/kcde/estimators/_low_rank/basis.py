@@ -235,7 +235,8 @@ class PolynomialBasis(Basis):
         if lower is None or bool(
             xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
         ):
-            raise ValueError(f"{m} monomials in {name} are dependent: give more than {n} rows")
+            remedy = f"give more than {n} rows, or a lower degree"
+            raise ValueError(f"{m} monomials in {name} are dependent: {remedy}")
         self.inverse = solve_triangular(lower, xp.eye(m, dtype=points.dtype), transpose=True)
         self.rotation = xp.eye(m, dtype=points.dtype)
         self.second_moments = xp.ones(m, dtype=points.dtype)

@@ -6,6 +6,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths, median_trick
@@ -55,6 +56,9 @@ class SmoothedWeights(GaussianMixture):
         return self.weights_class(bandwidth_x, bandwidth_y, regularization, **options)
 
     def _fit(self, X, Y):
+        checks.positive("regularization", self.regularization, optional=True)
+        if self.smoothing is not None:
+            as_bandwidths(self.smoothing, Y.shape[1], "smoothing")
         self.cv_results_ = {}
         chosen = self.bandwidth_x, self.bandwidth_y, self.regularization, self.smoothing
         if any(choice is None for choice in chosen):

@@ -9,7 +9,8 @@ def one_y(model, Y) -> None:
     """Raise `ValueError` unless there is one y."""
     if Y.shape[1] != 1:
         kind = type(model).__name__
-        raise ValueError(f"{kind} is of one y; got {Y.shape[1]}: fit one model for each")
+        remedy = "model them one after the other with kcde.joint.JointDensity"
+        raise ValueError(f"{kind} is of one y; got {Y.shape[1]}: {remedy}")
 
 
 def positive(name: str, value, *, optional: bool = False) -> None:
@@ -25,6 +26,6 @@ def whole(name: str, value, least: int = 1, *, optional: bool = False) -> None:
 
 
 def choice(name: str, value, choices) -> None:
-    """Raise `ValueError` unless a parameter is one of several texts."""
+    """Raise `ValueError` unless a parameter is one of several values."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {sorted(choices)}; got {value!r}")

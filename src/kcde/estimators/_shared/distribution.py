@@ -344,7 +344,7 @@ def check_probabilities(name: str, values) -> np.ndarray:
     """Return a number or a vector of numbers in (0, 1) as a numpy array, or raise `ValueError`."""
     checked = np.asarray(to_numpy(values) if hasattr(values, "dtype") else values, dtype=np.float64)
     if checked.ndim > 1 or not np.all((checked > 0.0) & (checked < 1.0)):
-        raise ValueError(f"{name} must be between 0 and 1, the ends left out; got {values!r}")
+        raise ValueError(f"{name} must be one number or vector within (0, 1); got {values!r}")
     return checked
 
 

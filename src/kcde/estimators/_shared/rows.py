@@ -27,13 +27,18 @@ def check_rows(
 
     `vector`: shape (n,), also of a Series, stands for (n, 1). `some`: n must be at least 1.
     """
+    column, row = "[:, None]", "[None, :]"
+    if hasattr(array, "to_frame"):
+        column, row = ".to_frame()", ".to_frame().T"
     array = _in_float64(name, array)
     if vector and array.ndim == 1:
         array = array[:, None]
     shape = tuple(array.shape)
     if array.ndim != 2:
         expected = f"{'(n,) or ' * vector}(n, {'d' if columns is None else columns})"
-        hint = f"; use {name}[:, None] for one column" if array.ndim == 1 else ""
+        hint = f"; use {name}{row} for one row" if shape == (columns,) else ""
+        if array.ndim == 1 and columns in (None, 1):
+            hint = f"; use {name}{column} for one column"
         raise ValueError(f"{name} must have shape {expected}; got shape {shape}{hint}")
     if columns not in (None, shape[1]):
         raise ValueError(f"{name} must have {columns} columns, as in fit; got shape {shape}")
