@@ -52,8 +52,10 @@ def test_an_artefact_is_made_again(key, tmp_path):
             np.testing.assert_allclose(made[name], tracked[name], rtol=5e-3, atol=1e-4)
         else:
             assert made[name].fillna("").tolist() == tracked[name].fillna("").tolist()
-    both = readings.read(FIGURES).query("artefact == @key and scale == 'laptop'"), None
-    both = both[0], readings.judge(artefact, own, "laptop")
-    known, found = (each.set_index(["claim", "choice", "reading"])["verdict"] for each in both)
-    found = found[found != "not-run"]
-    assert found.to_dict() == known[found.index].to_dict()
+    judged = readings.judge(artefact, own, "laptop")
+    judged = judged[judged["verdict"] != "not-run"]
+    known = readings.read(FIGURES).query("artefact == @key and scale == 'laptop'")
+    verdicts = [
+        each.set_index(["claim", "choice", "reading"])["verdict"] for each in (judged, known)
+    ]
+    assert verdicts[0].to_dict() == verdicts[1][verdicts[0].index].to_dict()
