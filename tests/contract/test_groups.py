@@ -20,7 +20,6 @@ from kcde.estimators import (
 )
 
 GROUPED = [name for name in estimator_names() if estimator_class(name).tags.grouped]
-CONDITIONAL = [name for name in GROUPED if not estimator_class(name).tags.unconditional]
 PEOPLE, VISITS = 12, 5
 
 

@@ -10,11 +10,12 @@ from kcde.papers.registry import ARTEFACTS
 
 SCORES = pd.DataFrame(
     {
-        "dataset": ["geyser", "geyser", "geyser-2"],
-        "method": ["KCEF", "KCEF-wide", "KCEF"],
-        "variant": ["as-published", "ours", "as-published"],
-        "setting": ['{"n": 100}', '{"n": 100}', '{"n": 200}'],
-        "value": [1.0, 2.0, 3.0],
+        "experiment": "r_benchmark",
+        "dataset": ["geyser", "geyser", "geyser-2", "a-laws", "a-laws"],
+        "method": ["KCEF", "KCEF-wide", "KCEF", "KCEF", "KCEF"],
+        "variant": ["as-published", "ours", *["as-published"] * 3],
+        "setting": ['{"n": 100}'] * 2 + ['{"n": 200}', '{"law": "uniform-1"}', '{"law": "normal"}'],
+        "value": [1.0, 2.0, 3.0, 4.0, 5.0],
     }
 )
 
@@ -23,14 +24,21 @@ SCORES = pd.DataFrame(
     ("reading", "kept"),
     [
         ({"methods": {"KCEF-wide": "KCEF"}}, [("geyser", "KCEF", 2.0)]),
-        ({"datasets": {"geyser-2": "geyser"}}, [("geyser", "KCEF", 3.0)]),
+        (
+            {"datasets": {"geyser-2": "geyser"}, "where": {"n": [100, 200]}},
+            [("geyser", "KCEF", 3.0)],
+        ),
         ({"where": {"n": 100, "method": ["KCEF"]}}, [("geyser", "KCEF", 1.0)]),
+        (  # KCEF-wide has no such data
+            {"variation": {"laws": {"law": "uniform-1"}}},
+            [("geyser", "KCEF-wide", 2.0), ("a", "KCEF", 4.0)],
+        ),
     ],
 )
 def test_a_reading_puts_scores_in_the_place_of_others(reading, kept):
     found = Reading("C", "a", {}, **reading).scores(SCORES)
     assert list(found[["dataset", "method", "value"]].itertuples(index=False, name=None)) == kept
-    assert set(found["variant"]) == {"as-published"}
+    assert set(found.loc[found["method"] == "KCEF", "variant"]) == {"as-published"}
 
 
 def test_readings_are_crossed(monkeypatch):

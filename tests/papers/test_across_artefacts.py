@@ -11,10 +11,11 @@ from kcde import scores
 from kcde.metrics.names import COVERAGES, NLL, NLL_QUADRATURE
 from kcde.papers import drawing, registry
 from kcde.papers.across import all_methods as cross
-from kcde.papers.across import calibration
+from kcde.papers.across import calibration, larger
 
-ALL, CALIBRATION, LARGER = (
-    registry.ARTEFACTS[f"across/{name}"] for name in ("all_methods", "calibration", "larger_sets")
+ALL, CALIBRATION, LARGER, LARGE_N = (
+    registry.ARTEFACTS[f"across/{name}"]
+    for name in ("all_methods", "calibration", "larger_sets", "large_n")
 )
 
 
@@ -125,3 +126,25 @@ def test_larger_sets_have_means_failed_splits_and_what_was_not_fitted(tmp_path):
     assert found.loc[("b", "NADE", "seconds"), "y"] == 3.0
     skipped = found.loc[("a", "KCEF", "seconds")]
     assert (skipped["stat"], skipped["y"], skipped["n"]) == ("skipped", 7300.0, 2)
+
+
+def test_a_method_that_was_not_fitted_on_all_sets_comes_after_those_that_were():
+    cells = {("red-wine", "GP-ML"): [0.1], ("red-wine", "NADE"): [0.9], ("red-wine", "KCEF"): [0.5]}
+    cells |= {("parkinsons", "NADE"): [0.9], ("parkinsons", "KCEF"): [0.5]}
+    cells |= {("parkinsons-people", "NADE"): [0.1], ("parkinsons-people", "GP-ML"): [0.2]}
+    planned = frame({("parkinsons", "LSCDE"): [90.0]}, "needed_seconds")
+    found = larger.build(LARGER, pd.concat([frame(cells), planned]), [])
+    assert larger.in_order(found) == ["KCEF", "NADE", "GP-ML", "LSCDE"]
+
+
+def test_large_n_has_gap_and_cost_by_rows():
+    gaps = {("b", "linear"): [0.2], ("a", "linear"): [None], ("a", "NADE-grown"): [0.1]}
+    both = [frame(gaps, "log_density_gap", "large_n", stderr=0.001)]
+    both.append(frame({("a", "NADE-grown"): [20.0]}, "fit_seconds", "large_n"))
+    both.append(frame({("a", "linear"): [7.0]}, "log_density_gap", setting='{"fixed": 1}'))
+    found = LARGE_N.build(LARGE_N, pd.concat(both), []).set_index(["panel", "method", "x"])
+    assert found.index.tolist()[:2] == [("gap", "linear", 10), ("gap", "linear", 20)]
+    assert found.loc[("gap", "linear", 10), "stat"] == "failed"
+    ends = found.loc[("gap", "linear", 20), ["y_low", "y", "y_high"]].tolist()
+    assert ends == pytest.approx([0.198, 0.2, 0.202])
+    assert found.loc[("seconds", "NADE-grown", 10), "y"] == 20

@@ -101,9 +101,11 @@ FIRST = {"test": "first"}
         (C1, made({"GP": 0.0401}), {}, "fails"),  # ten folds do not tell
         (C1, made({"GP": 0.0401}, folds=3), {}, "undecided"),
         (C1, made(folds=9), {}, "undecided"),  # all ten
+        (C2, made(), {}, "holds"),
         (C2, made({"CondMAF": 0.18}), {}, "fails"),
         (C2, made({"CondMAF": 0.18}), FIRST, "holds"),
         (C2, made({"CDO": None}), {}, "undecided"),
+        (C3, made(), {}, "holds"),
         (C3, made(donut={"GP": (0.03, 0.09)}), {}, "fails"),
         (C3, made(donut={"CondMAF": (0.033, 0.03)}), {}, "fails"),  # 1.12 times
         (C3, made(donut={"CondMAF": (0.033, 0)}), FIRST, "holds"),

@@ -286,6 +286,32 @@ def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
     assert table.loc[tables.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2
 
 
+def test_figures_1_and_2_have_points_and_f_where_they_were_stored(tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "ring" / "DDE.csv"
+    path.parent.mkdir()
+    stored = {"surface_f": rng.normal(size=(4, 4)), "surface_x": np.arange(4.0)}
+    stored |= {"surface_y": 10.0 + np.arange(4.0), "snapshot_iterations": np.array([0, 7, 500])}
+    stored |= {"snapshots": rng.normal(size=(3, 600, 2)), "train": rng.normal(size=(30, 2))}
+    stored |= {"samples_all": rng.normal(size=(2, 9, 2)), "samples": rng.normal(size=(1200, 2))}
+    stored |= {"history_iteration": np.array([0, 100]), "history_mmd2": rng.uniform(size=(2, 2))}
+    np.savez(path.with_suffix(".npz"), **stored)
+    share = cell("ring", "DDE", [0.2, 0.4], f"{claims.SHARE}:radius 1")
+    made = figures.FIG1.build(figures.FIG1, share, [path])
+    f = made[made["kind"] == "surface"]
+    assert f["y_high"].tolist() == stored["surface_f"][[0, 0, 2, 2], [0, 2, 0, 2]].tolist()
+    assert (f["x"].tolist(), f["y"].tolist()) == ([0.0, 2.0] * 2, [10.0, 10.0, 12.0, 12.0])
+    points = made[(made["kind"] == "scatter") & made["stat"].isna()]
+    assert points["method"].value_counts().to_dict() == {"DDE": 1000, "data": 30}
+    assert made[["y", "y_low", "y_high"]].iloc[-1].tolist() == pytest.approx([0.3, 0.2, 0.4])
+    made = figures.FIG2.build(figures.FIG2, share, [path])
+    drawn = made[(made["kind"] == "scatter") & (made["method"] == "DDE")]
+    assert drawn["x_right"].value_counts().to_dict() == {0: 500, 500: 500}
+    last = drawn.loc[drawn["x_right"] == 500, ["x", "y"]].iloc[-1].tolist()
+    assert last == stored["snapshots"][2, -1].tolist()
+    curves = made[made["kind"] == "curve"].set_index(["series", "x"])["y"]
+    assert curves["seed 1", 100] == stored["history_mmd2"][1, 1]
+
+
 def test_the_tracked_points_have_their_mmd2_by_one_kernel():
     frame = pd.read_csv(FIGURES / "dde/fig2.csv").query("panel == 'ring, DDE-narrow'")
     spots = frame[frame["kind"] == "scatter"]

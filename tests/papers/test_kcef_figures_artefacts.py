@@ -240,3 +240,20 @@ def test_points_are_those_of_the_shown_columns_and_the_first_seed_that_did_not_f
     assert own.loc[[np.nan], ["x", "y"]].to_numpy()[0].tolist() == first[0].tolist()
     assert own.loc["r_hat", "y"] == 1.8
     assert "KCEF-F on red-wine" in " ".join(FIG4.remarks(made))
+
+
+def test_figure_3_has_stored_densities_and_divergences_by_weight(tmp_path):
+    y = np.linspace(-1.0, 1.0, 5)
+    shown = {"y": y, "p_A": y + 2.0, "p_B": 3.0 - y, "q": 2.5 + 0.0 * y}
+    stored = {f"disjoint-supports/{name}": values for name, values in shown.items()}
+    np.savez(tmp_path / "fig3.npz", **stored)
+    fig3 = registry.ARTEFACTS["kcef/fig3"]
+    made = fig3.build(fig3, mixtures(j=1e-20), [tmp_path / "fig3.csv"])
+    made = made.set_index(["panel", "series"])
+    for name in ("p_A", "p_B", "q"):
+        own = made.loc[("densities", name)]
+        np.testing.assert_array_equal(own[["x", "y"]], np.column_stack([y, shown[name]]))
+    kl, j = (made.loc[("divergences", f"{name}, disjoint-supports")] for name in ("KL", "J"))
+    assert kl["x"].tolist() == [k / 10 for k in range(1, 10)]
+    assert (set(kl["y"]), set(j["y"])) == ({0.69314718}, {0.0})
+    assert set(made.loc[("divergences", "J, overlapping-supports"), "y"]) == {0.3}

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.experiments.consistency import EXPONENTS, Constant
 from kcde.metrics.names import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
@@ -170,14 +169,6 @@ def test_what_the_published_means_would_reach_follows_from_our_spreads(spread, m
     cells = {cell(name, "LSCDE"): [0.0] * 20 for name in SETS}
     *_, said = K7(frame(cells | {cell(name, "KCEF"): 5.0 + scatter for name in SETS}))
     assert said.value == margin
-
-
-def reading(choice, name, claim):
-    return next(
-        each
-        for each in readings.declared("kcef")
-        if (each.choice, each.name) == (choice, name) and claim in each.claims
-    )
 
 
 def test_log_p_of_x_is_added_split_by_split():

@@ -15,6 +15,7 @@ from kcde.estimators._dde.model import resolve_parameters
 from kcde.estimators._dde.optimum import PENALTIES, Likelihood
 from kcde.estimators._dde.training import Task, TrainingResult, _Batch, _should_continue
 from kcde.kernels import GaussianKernel
+from kcde.metrics import mmd2_biased
 
 QUICK = {"iterations": 200, "validation": 0, "learning_rate": 2e-3}
 
@@ -150,28 +151,32 @@ def test_f_in_training_is_f_in_prediction_and_features_approximate_the_kernel(ba
         np.testing.assert_allclose(values.T @ values, K, atol=0.03)
 
 
-@pytest.mark.nightly
-def test_the_objective_is_equation_18(pairs, rng):
+def test_the_objective_is_equation_18_and_the_distance_the_biased_one(pairs, rng):
     X, Y = pairs
-    model = resolve_parameters(DDE(regularization=0.1, dual_weight=0.5), X, Y)
-    state = model.initial_state(rng)
-    weights = np.float32(0.2) * rng.standard_normal(60).astype(np.float32)
-    state = training.start(weights, state.sampler, state.dual, model.recipe)
-    batch = _Batch.of([Task(model.problem(), state, seed, 1) for seed in range(400)])
-    found = training.diagnose(batch.states, batch.seeds, batch.problems, model.recipe)[0]
-    f, nu, many = model.potential(state), model.dual(state), np.repeat(np.arange(60), 500)
+    model = DDE(regularization=0.1, dual_weight=0.5, hidden_units=16, latent=4)
+    model = resolve_parameters(model, X, Y)
+    state, problem = model.initial_state(rng), model.problem()
+    batch = _Batch.of([Task(problem, state, 7, 1)])
+    found = training.diagnose(batch.states, batch.seeds, batch.problems, model.recipe)
+    key, many = jax.random.key(7), np.tile(np.arange(60), 16)
+    prior = jax.random.fold_in(key, 1)
+    prior = np.asarray(training._draw_base(prior, problem, model.recipe, 960), dtype=float).T
+    assert stats.kstest(prior[:, 0], stats.norm(Y.mean(), Y.std()).cdf).pvalue > 0.01
+    f, nu = model.potential(state), model.dual(state)
     gram = GaussianKernel(model.bandwidth_x)(X, X) * GaussianKernel(model.bandwidth_y)(Y, Y)
-    draws = model.sampler(state)(X[many].T, rng.standard_normal((64, len(many)))).T
-    prior = model.base.sample(len(many), rng)
+    noise = np.asarray(training.normal(key, (4, 960)), dtype=float)
+    draws = model.sampler(state)(X[many].T, noise).T
     terms = [
         f.at_pairs(X, Y).mean() - f.at_pairs(X[many], draws).mean(),
         -0.05 * f.weights @ gram @ f.weights,
         0.5 * nu(X[many], draws).mean(),
         0.5 * (1.0 - np.exp(nu(X[many], prior)).mean()),
     ]
-    error = float(np.std(found)) / np.sqrt(len(found))
-    assert min(np.abs(terms)) > 3.0 * error
-    assert np.mean(found) == pytest.approx(sum(terms), abs=4.0 * error)
+    assert min(np.abs(terms)) > 1e-3
+    assert found[0][0] == pytest.approx(sum(terms), abs=1e-5)
+    widths = np.concatenate([model.bandwidth_x, model.bandwidth_y])
+    data, drawn = np.hstack([X, Y]) / widths, np.hstack([X[many], draws]) / widths
+    assert found[1][0] == pytest.approx(mmd2_biased(data, drawn, 1.0), rel=1e-4)
 
 
 @pytest.mark.nightly

@@ -287,6 +287,8 @@ def test_probabilities_by_hand(method, smoke, launch):
     place = {"tolerance": 1e-3, "constrained": False}
     found = values(frame, names.LOGISTIC_LOSS, **place)[0]
     assert found == pytest.approx(loss_by_hand(probability, event), rel=1e-6)
+    base = values(frame, names.BASE_RATE_LOSS, **place)[0]
+    assert base == pytest.approx(loss_by_hand(np.full(90, 0.01), event))
     found = values(frame, names.NEGATIVE_PROBABILITY_RATE, **place)[0]
     assert found == pytest.approx(np.mean(probability < 0))
     np.testing.assert_allclose(arrays["probability"][0, 0], probability, rtol=1e-4, atol=1e-6)

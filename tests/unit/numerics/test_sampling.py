@@ -6,7 +6,7 @@ from scipy import stats
 
 from kcde.estimators import KCEF
 from kcde.estimators._kcef.natural_parameter import ChebyshevInterpolant
-from kcde.sampling import _Chains, _random, _Windows, hmc, inverse_cdf
+from kcde.sampling import _Chains, _random, _Windows, convergence, hmc, inverse_cdf
 
 COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
 MEAN = np.array([1.0, -2.0])
@@ -35,6 +35,27 @@ def test_hmc_finds_known_moments(rng):
     np.testing.assert_allclose(np.cov(flat.T), COVARIANCE, atol=0.25)
     assert 0.6 < sample.acceptance.mean() < 0.98
     assert sample.divergences == 0
+
+
+def test_convergence_tells_mixed_chains_from_stuck_ones(rng):
+    """R-hat by its definition, of halves by ranks, also folded; the size is S(1 - a)/(1 + a)."""
+    a, draws = np.array([0.6, 0.0]), rng.standard_normal((8, 2000, 2))
+    for t in range(1, 2000):
+        draws[:, t] = a * draws[:, t - 1] + np.sqrt(1.0 - a**2) * draws[:, t]
+    size = convergence(draws).effective_sample_size
+    np.testing.assert_allclose(size, 16_000 * (1 - a) / (1 + a), rtol=0.1)
+    draws = draws[:, :60]
+    draws[0, :, 1] *= 5.0
+    for r_hat, chains in zip(convergence(draws).r_hat, np.moveaxis(draws, 2, 0), strict=True):
+        halves, wanted = chains.reshape(16, 30), []
+        for values in (halves, np.abs(halves - np.median(halves))):
+            z = stats.norm.ppf((stats.rankdata(values) - 0.375) / (480 + 0.25)).reshape(16, 30)
+            within, between = z.var(axis=1, ddof=1).mean(), z.mean(axis=1).var(ddof=1)
+            wanted.append(np.sqrt(29 / 30 + between / within))
+        assert r_hat == pytest.approx(max(wanted), rel=1e-9)
+    draws[:4] += 10.0
+    assert convergence(draws).r_hat.min() > 1.5
+    assert convergence(draws).effective_sample_size.max() < 50
 
 
 def test_divergence_is_counted_and_logged(rng, caplog):
