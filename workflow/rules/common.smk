@@ -68,13 +68,16 @@ PUT = (
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
 # glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
 # tenth of the time; it keeps those below 1 GiB.
+# Compiled networks are kept a machine, whose processor they are for: jobs of a shape share them.
 os.environ.update(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 if config["data_mirror"]:
     os.environ.update(KCDE_DATA_MIRROR=config["data_mirror"])
 shell.prefix(
     f"set -euo pipefail; export PYTHONPATH={shlex.quote(str(ROOT / 'src'))} PYTHONHASHSEED=0"
     f" OMP_NUM_THREADS={THREADS} OPENBLAS_NUM_THREADS={THREADS} MKL_NUM_THREADS={THREADS}"
-    " JAX_PLATFORMS=cpu MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824; "
+    " JAX_PLATFORMS=cpu JAX_COMPILATION_CACHE_DIR=$PWD/results/xla/$HOSTNAME"
+    " JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.3 MALLOC_MMAP_THRESHOLD_=1073741824"
+    " MALLOC_TRIM_THRESHOLD_=1073741824; "
 )
 
 if LOCAL:
