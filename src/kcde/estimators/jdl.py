@@ -35,10 +35,11 @@ class JointDistribution(LowRankConditional):
         second = basis_y.second_moments[:, None] * basis_x.second_moments[None, :]
         curvature = second + self.regularization
         if self.constrained and not self._clips:
-            solved = self._constrained(summary, curvature, linear, marginal)
+            start = getattr(near, "_multipliers", None)
+            solved = self._constrained(summary, curvature, linear, marginal, start)
         else:
             solved = constraints.ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
-        H = solved.coefficients
+        H, self._multipliers = solved.coefficients, solved.multipliers
         xp = array_namespace(H)
         self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
         self._report(solved.status, solved.residual, solved.iterations)
@@ -206,9 +207,9 @@ class JDL(GaussianPairBases, JointDistribution):
     def _clips(self) -> bool:
         return self.constrained == CLIPPED
 
-    def _constrained(self, summary, curvature, linear, marginal):
+    def _constrained(self, summary, curvature, linear, marginal, start):
         x, y = summary.basis_x, summary.basis_y
         if self.constrained == SUB_GRID:
             return constraints.solve_on_sub_grid(curvature, linear, marginal, x, y)
         bounds = constraints.product_bounds(*y.extrema, *x.extrema)
-        return constraints.solve_two_multipliers(curvature, linear, marginal, *bounds)
+        return constraints.solve_two_multipliers(curvature, linear, marginal, *bounds, start)

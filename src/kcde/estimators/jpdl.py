@@ -88,7 +88,7 @@ class JPDL(JointDistribution):
             raise ValueError(f"sums of squares have an even degree; got {self.degree}")
         checks.choice("solver", self.solver, SOLVERS)
 
-    def _constrained(self, summary, curvature, linear, marginal):
+    def _constrained(self, summary, curvature, linear, marginal, start):
         problem = linear, 1.0 + self.regularization, summary.basis_x, summary.basis_y
         if self.solver == "samples":
             return solve_by_samples(*problem)

@@ -42,12 +42,15 @@ class ConstrainedSolution(NamedTuple):
         Largest violation of the optimality conditions, relative.
     iterations
         Number of iterations of the solver.
+    multipliers
+        ν and κ, where the problem has two.
     """
 
     coefficients: object
     status: str
     residual: float
     iterations: int
+    multipliers: np.ndarray | None = None
 
 
 def product_bounds(lower_y, upper_y, lower_x, upper_x):
@@ -64,13 +67,16 @@ def product_bounds(lower_y, upper_y, lower_x, upper_x):
     return xp.min(corners, axis=0), xp.max(corners, axis=0)
 
 
-def solve_two_multipliers(curvature, linear, marginal, lower, upper) -> ConstrainedSolution:
+def solve_two_multipliers(
+    curvature, linear, marginal, lower, upper, start: np.ndarray | None = None
+) -> ConstrainedSolution:
     """Minimise Σ ½ d h² - c h subject to e·h = 0 and 1 + Σ (a h⁺ - b h⁻) ≥ 0.
 
     With multipliers ν of the first and κ ≥ 0 of the second constraint and u = c - νe the minimiser
     is h = [(u + κa)₊ - (-(u + κb))₊]/d. Its dual, -κ - ½ Σ d h², is concave and piecewise
     quadratic; a safeguarded semismooth Newton method climbs it. h = 0 is strictly feasible in (23)
-    and (33), so that the dual is bounded. Some ten iterations of O(m_X m_Y).
+    and (33), so that the dual is bounded. Some ten iterations of O(m_X m_Y), one or two from the
+    multipliers of a nearby problem.
 
     Parameters
     ----------
@@ -78,6 +84,8 @@ def solve_two_multipliers(curvature, linear, marginal, lower, upper) -> Constrai
         d > 0, c and e, shapes (m_Y, m_X).
     lower, upper
         a ≤ b, shapes (m_Y, m_X).
+    start
+        ν and κ to begin with, as those of a smaller λ.
 
     Raises
     ------
@@ -86,9 +94,11 @@ def solve_two_multipliers(curvature, linear, marginal, lower, upper) -> Constrai
     """
     dual = _Dual(curvature, linear, marginal, lower, upper)
     point = dual.at(np.array([dual.free_multiplier(), 0.0]))
-    residual, iteration, moved = dual.residual(point), 0, True
     if point.gradient[1] <= 0.0:
-        return ConstrainedSolution(dual.primal(point), "optimal", residual, 0)
+        return ConstrainedSolution(dual.primal(point), "optimal", dual.residual(point), 0)
+    if start is not None:
+        point = dual.at(start)
+    residual, iteration, moved = dual.residual(point), 0, True
     while residual > _TOLERANCE and moved and iteration < _ITERATIONS:
         before = residual
         point, moved = _climb(dual, point)
@@ -96,7 +106,8 @@ def solve_two_multipliers(curvature, linear, marginal, lower, upper) -> Constrai
         if max(before, residual) <= _ROUNDING and residual > 0.5 * before:
             break
     if residual <= _ROUNDING:
-        return ConstrainedSolution(dual.primal(point), "optimal", residual, iteration)
+        solution = dual.primal(point), "optimal", residual, iteration
+        return ConstrainedSolution(*solution, point.multipliers)
     raise FloatingPointError(
         "the two-multiplier dual stopped early: status "
         f"{'iteration limit' if moved else 'no ascent'}, residual {residual:.3g} after "
