@@ -75,6 +75,9 @@ class CDO(SignedMixture):
         blocks (`kcde.selection.tuning_rows`); None: all.
     random_state
         Seeds the draw of these rows and the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -122,6 +125,7 @@ class CDO(SignedMixture):
         folds=5,
         tuning_rows=2000,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -137,6 +141,7 @@ class CDO(SignedMixture):
         self.folds = folds
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1])

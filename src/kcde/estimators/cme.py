@@ -55,6 +55,9 @@ class CME(GaussianPairBases, LowRankConditional):
         "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -93,7 +96,7 @@ class CME(GaussianPairBases, LowRankConditional):
     @property
     def support_(self):
         """The pivots of y, shape (m_Y, d_y)."""
-        return self._check_fitted().basis_y_.factor.points
+        return self._restored(self._check_fitted().basis_y_.factor.points)
 
     def project(self, f):
         """Return Q_Yᵀ f(Y_P): f counts at the pivots alone; m_Y² q multiplications."""

@@ -47,6 +47,9 @@ class ConditionalRealNVP(ConditionalFlow):
         Draws a row for `mean` and `variance`.
     random_state
         Seeds the initial weights and these draws.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

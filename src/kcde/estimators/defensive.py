@@ -5,6 +5,7 @@ from typing import ClassVar
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal
 from kcde.estimators._shared.rows import grouping
+from kcde.estimators._shared.units import without_standardising
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
 from kcde.estimators.standardised import Standardised
@@ -53,6 +54,9 @@ class Defensive(Floored):
         are fewer than 60 rows, 1 elsewhere.
     tuning_rows, random_state
         Of the default estimator; one that is given has its own.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -94,6 +98,7 @@ class Defensive(Floored):
         repeats=None,
         tuning_rows=None,
         random_state=0,
+        standardize=True,
     ):
         self.estimator = estimator
         self.weight = weight
@@ -101,6 +106,7 @@ class Defensive(Floored):
         self.repeats = repeats
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         from sklearn.base import clone
@@ -119,7 +125,8 @@ class Defensive(Floored):
         inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
         groups = grouping(inner, self._labels)
-        self.estimator_, self.base_std_ = inner.fit(X, Y, **groups), float(std)
+        self.estimator_ = without_standardising(inner).fit(X, Y, **groups)
+        self.base_std_ = float(std)
 
     def _default(self) -> KCEF:
         rows, state = self.tuning_rows, self.random_state

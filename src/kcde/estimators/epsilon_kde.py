@@ -39,6 +39,9 @@ class EpsilonKDE(GaussianMixture):
         Number of folds of the cross-validation by held-out log likelihood.
     random_state
         Seeds the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -64,12 +67,22 @@ class EpsilonKDE(GaussianMixture):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    def __init__(self, radius=None, bandwidth_y=None, *, min_neighbours=5, folds=5, random_state=0):
+    def __init__(
+        self,
+        radius=None,
+        bandwidth_y=None,
+        *,
+        min_neighbours=5,
+        folds=5,
+        random_state=0,
+        standardize=True,
+    ):
         self.radius = radius
         self.bandwidth_y = bandwidth_y
         self.min_neighbours = min_neighbours
         self.folds = folds
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         n, few = Y.shape[0], self.min_neighbours

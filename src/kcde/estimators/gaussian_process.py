@@ -54,6 +54,9 @@ class GaussianProcess(Pushforward):
         contiguous blocks (`kcde.selection.tuning_rows`); None: 2000.
     random_state
         Seeds the draw of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -97,6 +100,7 @@ class GaussianProcess(Pushforward):
         centre=True,
         tuning_rows=TUNING_ROWS,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.signal_std = signal_std
@@ -105,6 +109,7 @@ class GaussianProcess(Pushforward):
         self.centre = centre
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         xp = array_namespace(Y)

@@ -25,7 +25,7 @@ class JointDistribution(LowRankConditional):
     @property
     def support_(self):
         """The training rows of Y, shape (n, d_y)."""
-        return self._check_fitted().basis_y_.points
+        return self._restored(self._check_fitted().basis_y_.points)
 
     def _solve(self, summary: Summary, near):
         """Minimise (22); without constraints H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(Λ_YΛ_Xᵀ/n² + λ)."""
@@ -161,6 +161,9 @@ class JDL(GaussianPairBases, JointDistribution):
         "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

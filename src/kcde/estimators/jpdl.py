@@ -33,6 +33,9 @@ class JPDL(JointDistribution):
         in y, all that a sum of squares of this form can have (its Newton polytope).
         "clarabel-unreduced": with those of total degree at most q, as the paper has it; the same
         set, but a program without interior, which solvers may fail on.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -66,19 +69,28 @@ class JPDL(JointDistribution):
         "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"
     )
 
-    def __init__(self, degree=4, regularization=1e-3, *, constrained=False, solver="samples"):
+    def __init__(
+        self,
+        degree=4,
+        regularization=1e-3,
+        *,
+        constrained=False,
+        solver="samples",
+        standardize=True,
+    ):
         self.degree = degree
         self.regularization = regularization
         self.constrained = constrained
         self.solver = solver
+        self.standardize = standardize
 
     def make_basis_x(self, X):
         """Return the orthonormal polynomials over training rows X (n, d_x); n m_X² time."""
-        return PolynomialBasis(X, self.degree, "X")
+        return PolynomialBasis(self._scaled(X), self.degree, "X")
 
     def make_basis_y(self, Y):
         """Return the orthonormal polynomials over training rows Y (n, d_y); n m_Y² time."""
-        return PolynomialBasis(Y, self.degree, "Y")
+        return PolynomialBasis(self._scaled(Y), self.degree, "Y")
 
     def _check_parameters(self):
         checks.positive("regularization", self.regularization)

@@ -112,6 +112,9 @@ class KCEF(ExponentialFamily):
         ε: selection "likelihood" is by the held-out likelihood of (1 - ε) p + ε q_0, as
         `Defensive` asks for; the density itself stays p. A held-out p counts as 0 where
         quadrature with nodes a hundredth of a bandwidth apart does not resolve it.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -164,6 +167,7 @@ class KCEF(ExponentialFamily):
         penalty=0.0,
         repeats=1,
         selection_floor=0.0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -177,6 +181,7 @@ class KCEF(ExponentialFamily):
         self.penalty = penalty
         self.repeats = repeats
         self.selection_floor = selection_floor
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         checks.positive("base_std", self.base_std)

@@ -49,6 +49,9 @@ class KEF(KCEF):
     n_basis
         m, rows chosen at random; None: the exact system; "auto": the exact system where n d_y is
         at most 16000 (4 GB), otherwise 300 rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -89,6 +92,7 @@ class KEF(KCEF):
         random_state=0,
         n_basis=None,
         group_copies=False,
+        standardize=True,
     ):
         super().__init__(
             None,
@@ -99,6 +103,7 @@ class KEF(KCEF):
             folds=folds,
             tuning_rows=tuning_rows,
             random_state=random_state,
+            standardize=standardize,
         )
         self.n_basis = n_basis
         self.group_copies = group_copies

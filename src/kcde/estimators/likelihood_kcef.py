@@ -256,6 +256,9 @@ class LikelihoodKCEF(Floored):
         Most rows that take part in the selection; None: all.
     random_state
         Seeds folds and centres.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -287,7 +290,7 @@ class LikelihoodKCEF(Floored):
         "that choose, σ_x and σ_y are narrowed"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags: ClassVar[Tags] = Tags(grouped=True, several_y=False)
 
     def __init__(
         self,
@@ -303,6 +306,7 @@ class LikelihoodKCEF(Floored):
         folds=5,
         tuning_rows=20_000,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -315,6 +319,7 @@ class LikelihoodKCEF(Floored):
         self.folds = folds
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     @property
     def _inside(self) -> LowRankFamily:
@@ -354,6 +359,7 @@ class LikelihoodKCEF(Floored):
         self._fit_source(rows)
         self._record_input(None, *rows.take(np.arange(1)))
         self._n_fitted = len(rows)
+        self._open(None)
         return self
 
     def _fit(self, X, Y):
@@ -381,9 +387,11 @@ class LikelihoodKCEF(Floored):
             log.warning("y has %d values: its density has no upper bound there", count)
         x, y, regularization = self.bandwidth_x, self.bandwidth_y, self.regularization
         if x is not None:
-            x = as_bandwidths(x, X.shape[1], "bandwidth_x") / self._scales.x
+            x = as_bandwidths(x, X.shape[1], "bandwidth_x")
+            x = x if self.standardize else x / self._scales.x
         if y is not None:
-            y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._scales.std
+            y = float(as_bandwidths(y, 1, "bandwidth_y")[0])
+            y = y if self.standardize else y / self._scales.std
         self.cv_results_ = {}
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)

@@ -26,6 +26,9 @@ class LinearGaussian(NormalResiduals):
     ----------
     regularization
         λ, in squared units of x. None: chosen from 41 log-spaced values, 1e-6 to 1e4.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -55,8 +58,9 @@ class LinearGaussian(NormalResiduals):
         "leave-one-out likelihood, in closed form"
     )
 
-    def __init__(self, regularization=None):
+    def __init__(self, regularization=None, *, standardize=True):
         self.regularization = regularization
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)

@@ -87,6 +87,9 @@ class LSCDE(SignedMixture):
         dimension in figure 1 and does not say how they are tuned.
     random_state
         Seeds the centres and the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -134,6 +137,7 @@ class LSCDE(SignedMixture):
         folds=5,
         isotropic=True,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -146,6 +150,7 @@ class LSCDE(SignedMixture):
         self.folds = folds
         self.isotropic = isotropic
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1], Y.shape[1])

@@ -33,6 +33,9 @@ class MarginalKDE(GaussianMixture):
         Maximum number of rows left out in turn, each from all others; None: 1000.
     random_state
         Seeds the choice of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -57,10 +60,13 @@ class MarginalKDE(GaussianMixture):
         "in 33 steps, leave-one-out likelihood"
     )
 
-    def __init__(self, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0):
+    def __init__(
+        self, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0, standardize=True
+    ):
         self.bandwidth_y = bandwidth_y
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows

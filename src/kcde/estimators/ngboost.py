@@ -41,6 +41,9 @@ class NGBoost(NormalResiduals):
         Number of stages without a better held-out likelihood after which the search stops.
     random_state
         Seeds the choice of the rows held out, and the order in which a tree looks at columns.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -68,21 +71,28 @@ class NGBoost(NormalResiduals):
         "likelihood of a held-out fifth, then all rows boosted as often"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, grouped=True)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, grouped=True, several_y=False)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     def __init__(
-        self, stages=None, learning_rate=0.05, *, max_stages=1000, patience=30, random_state=0
+        self,
+        stages=None,
+        learning_rate=0.05,
+        *,
+        max_stages=1000,
+        patience=30,
+        random_state=0,
+        standardize=True,
     ):
         self.stages = stages
         self.learning_rate = learning_rate
         self.max_stages = max_stages
         self.patience = patience
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        checks.one_y(self, Y)
         checks.positive("learning_rate", self.learning_rate)
         checks.whole("stages", self.stages, optional=True)
         checks.whole("max_stages", self.max_stages)

@@ -48,6 +48,9 @@ class QuantileForest(GaussianMixture):
         T.
     random_state
         Seeds the bootstrap samples.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -76,18 +79,26 @@ class QuantileForest(GaussianMixture):
         "each y (0.01…2 standard deviations in 33 steps) by out-of-bag likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, several_y=False)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    def __init__(self, min_samples_leaf=None, bandwidth_y=None, *, trees=100, random_state=0):
+    def __init__(
+        self,
+        min_samples_leaf=None,
+        bandwidth_y=None,
+        *,
+        trees=100,
+        random_state=0,
+        standardize=True,
+    ):
         self.min_samples_leaf = min_samples_leaf
         self.bandwidth_y = bandwidth_y
         self.trees = trees
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        checks.one_y(self, Y)
         checks.whole("min_samples_leaf", self.min_samples_leaf, optional=True)
         checks.whole("trees", self.trees)
         std = column_std(Y)

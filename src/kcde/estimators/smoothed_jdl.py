@@ -26,6 +26,9 @@ class SmoothedJDL(SmoothedWeights):
         Number of folds of the cross-validation by held-out log likelihood.
     random_state
         Seeds the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

@@ -101,7 +101,9 @@ def ungrouped_moments(model: CDO, X: np.ndarray, Y: np.ndarray, at: np.ndarray) 
 
 
 def _model(data: Traffic, options: Mapping) -> CDO:
-    return CDO(**_cdo_settings.authors("traffic", "CDO", data.X, data.Y) | dict(options))
+    return CDO(
+        **_cdo_settings.authors("traffic", "CDO", data.X, data.Y) | dict(options), standardize=False
+    )
 
 
 if __name__ == "__main__":

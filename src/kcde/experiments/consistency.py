@@ -136,7 +136,9 @@ def errors(target: Target, x, y, regularization: float) -> tuple[float, float]:
     The pairs have the shapes (n,) and are where KCEF is to compute.
     """
     given = {"bandwidth_x": BANDWIDTH_X, "bandwidth_y": BANDWIDTH_Y, "base_std": BASE_STD}
-    model = KCEF(**given, regularization=regularization).fit(x[:, None], y[:, None])
+    model = KCEF(**given, regularization=regularization, standardize=False).fit(
+        x[:, None], y[:, None]
+    )
     found = to_numpy(x), to_numpy(y), to_numpy(model.coef_[:, 0])
     estimated = _well_specified.estimate_coefficients(*found, regularization)
     grid, xp = target.grid, array_namespace(x)
