@@ -139,11 +139,11 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         given, outputs = X, Y
         largest = LARGEST_VALUE if self.standardize else self.largest_value
         X, Y = check_pairs(X, Y, largest, copy=True)
-        if not self.tags.several_y:
-            checks.one_y(self, Y)
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
         check_not_constant(Y)
+        if not self.tags.several_y:
+            checks.one_y(self, Y)
         if grouping(self, groups):
             self._labels = group_labels(groups, Y.shape[0])
         units = Units(X, Y) if self.standardize else None

@@ -47,8 +47,8 @@ class Defensive(Floored):
     weight
         ε, in (0, 1).
     base_std
-        s, in the units of y, which q_0 takes to be around 0: bring y to unit scale, with
-        `Standardised` for example. None: `base_std` of the estimator, 2.0 where it has none.
+        s, in the units of y, which q_0 takes to be around 0. None: `base_std` of the estimator,
+        2.0 where it has none.
     repeats
         Shuffles of the folds over which the held-out likelihood is averaged; None: 5 where there
         are fewer than 60 rows, 1 elsewhere.
@@ -115,10 +115,7 @@ class Defensive(Floored):
         checks.positive("base_std", self.base_std, optional=True)
         inner = self._default() if self.estimator is None else clone(self.estimator)
         if isinstance(inner, Standardised):
-            raise ValueError(
-                "q_0 is around 0 in the units of y: give Standardised(Defensive(estimator)) in "
-                "place of Defensive(Standardised(estimator))"
-            )
+            raise ValueError("q_0 is around 0 in the units of y: give the estimator itself")
         few = Y.shape[0] < _FEW_ROWS
         repeats = (_REPEATS if few else 1) if self.repeats is None else self.repeats
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}

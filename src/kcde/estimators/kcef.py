@@ -85,7 +85,7 @@ class KCEF(ExponentialFamily):
     base_std
         Standard deviation of the Gaussian base density q_0, centred at 0, in the units of y. T is
         no match for a q_0 that has no mass where y is: where it is below exp(-700) at half of the
-        training y, they are refused; `Standardised` brings them to it.
+        training y, they are refused; `standardize` brings them to it.
     selection
         "score": one σ for x and y and λ on a 20 × 20 grid, by the score on held-out folds, as
         published for the R data. "early-stopping": a σ per dimension and λ on that score, by
@@ -203,7 +203,7 @@ class KCEF(ExponentialFamily):
         if -0.5 * typical < _LEAST_LOG_BASE:
             raise ValueError(
                 f"half of Y is {typical**0.5:.3g} or more base_std from 0, where the base density "
-                "is 0: bring it to unit scale, with Standardised"
+                "is 0: bring it to unit scale, with standardize=True"
             )
 
     def _solve(self, X, Y):

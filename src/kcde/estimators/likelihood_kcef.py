@@ -20,8 +20,9 @@ from kcde.estimators._shared.floored import (
     StudentT,
     weight_of_floor,
 )
-from kcde.estimators._shared.rows import SMALLEST_STD, by_blocks
+from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
+from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature

@@ -24,8 +24,8 @@ class NGBoost(NormalResiduals):
     ICML 2020), by their library ngboost (`pip install 'kcde[compare]'`). The number of stages is
     that with the largest likelihood of a random fifth of the rows, looked for until `patience`
     stages have not raised it; then all rows are boosted as often. y is standardised on the way. One
-    y. Trees take x in float32: bring columns that are far from 0 for their spread to unit scale,
-    with `Standardised`.
+    y. Trees take x in float32: without `standardize`, columns far from 0 for their spread lose
+    digits.
 
     A stage costs O(n d_x log n), some 5 ms; 0.5 s for 100 stages.
 

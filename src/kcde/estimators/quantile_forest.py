@@ -31,8 +31,7 @@ class QuantileForest(GaussianMixture):
     makes them a density. The forest is that of the library quantile-forest (`pip install
     'kcde[compare]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
     weights at a training row are those of the trees that have not seen it. One y. Trees take x and
-    y in float32: bring columns that are far from 0 for their spread to unit scale, with
-    `Standardised`.
+    y in float32: without `standardize`, columns far from 0 for their spread lose digits.
 
     Cost: a forest for each of four sizes of a leaf, O(T n d_x log² n), and O(33 n²) exponentials
     each; a density O(T log n + n).

@@ -48,7 +48,7 @@ def check_rows(
             raise ValueError(f"{name} has NaN or infinite values; drop or fill those rows first")
         raise ValueError(
             f"{name} has values beyond {largest:g}, too large for their squares: bring it to unit "
-            f"scale with Standardised or, beyond {LARGEST_VALUE:g}, by a power of ten"
+            f"scale with standardize=True or, beyond {LARGEST_VALUE:g}, by a power of ten"
         )
     return array
 
