@@ -101,7 +101,7 @@ def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
         "rng": rng,
     }
     given |= {"f": np.abs, "indicator": np.isnan, "orders": 1, "iteration": 1, "n": 3}
-    given |= {"draw": max, "projection": None, "features": X}
+    given |= {"n_samples": 2, "draw": max, "projection": None, "features": X}
     tried = 0
     for name, method in inspect.getmembers(type(estimator), inspect.isfunction):
         if name[0] == "_" or name in BEFORE_FITTING or name.endswith("_request"):

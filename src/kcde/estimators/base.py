@@ -205,8 +205,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
 
         R² of the mean is `sklearn.metrics.r2_score(y, model.predict(X))`, or `scoring="r2"`.
         """
-        log_density = self.log_density(X, Y)
-        return float(array_namespace(log_density).mean(log_density))
+        return float(np.mean(to_numpy(self.log_density(X, Y))))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], without renormalising.

@@ -27,7 +27,11 @@ _EARLY = "the active-set method stopped early: status {}, residual {}; loosen th
 
 
 class CME(GaussianPairBases, LowRankConditional):
-    """E[f|x] = f(Y_P)ᵀ Q_Y F ψ(x) with F = Ψ_YᵀΨ_X/n (Λ_X/n + λ)⁻¹: (48).
+    """Predict expectations of functions of y given x, from tens of rows to millions; no density.
+
+    `predict` gives the mean of y, `score` its R².
+
+    E[f|x] = f(Y_P)ᵀ Q_Y F ψ(x) with F = Ψ_YᵀΨ_X/n (Λ_X/n + λ)⁻¹: (48).
 
     The embedding of Grünewälder et al. (2012) in the double-orthogonal bases of pivoted Cholesky
     factors. A function is evaluated at the m_Y pivots of y alone, and E[1|x] need not be 1.

@@ -14,7 +14,9 @@ _ROUNDING = 1e-9  # of numbers that are whole but for the last bits
 
 
 class Conformal(Wrapper):
-    """Fit a density to some rows, and calibrate its intervals on the others.
+    """Predict intervals that hold a new y with a given probability, around any density of one y.
+
+    Fit a density to some rows, and calibrate its intervals on the others.
 
     Split distributional conformal prediction (Chernozhukov, Wüthrich and Zhu 2021, Distributional
     conformal prediction, algorithm 1): with scores |F(y|x) - 1/2| of m calibration rows and q their

@@ -33,7 +33,11 @@ _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
 class DDE(BatchFitted, ExponentialFamily):
-    """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
+    """Predict the density of y given x, by doubly dual embedding, for hundreds of rows and more.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
 
     min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
     function, g(x, ξ) a sampler and ν ≈ log q/p_0 a dual function (dde, equation 18 and its

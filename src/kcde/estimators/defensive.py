@@ -23,7 +23,11 @@ class _TagsOfInner:
 
 
 class Defensive(Floored):
-    """(1 - ε) p(y|x) + ε q_0(y): a conditional density p, and q_0 = N(0, s²) as a floor under it.
+    """Predict any density of y given x with a floor under it, where outliers would rule the fit.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    (1 - ε) p(y|x) + ε q_0(y): a conditional density p, and q_0 = N(0, s²) as a floor under it.
 
     A held-out point costs at most -log(ε q_0(y)) nats, so that a single one cannot rule a mean,
     and ε takes part in the choice of the hyper-parameters: p is chosen by the held-out likelihood
@@ -78,7 +82,7 @@ class Defensive(Floored):
     >>> bool(plain.log_density(X[:1], far)[0] < -100.0)
     True
     >>> model.log_density(X[:1], far).round().tolist()
-    [-14.0]
+    [-20.0]
     """
 
     selection_rule: ClassVar[str] = (

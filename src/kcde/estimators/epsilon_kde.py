@@ -20,10 +20,14 @@ BANDWIDTHS = log_grid(0.05, 1.0, 10)
 
 
 class EpsilonKDE(GaussianMixture):
-    """p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, diag h²), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
+    """Predict the density of y given x from the rows near x: a baseline for few columns of x.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, diag h²), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
 
     Where fewer than `min_neighbours` rows are that near, the nearest `min_neighbours` are
-    taken. x is to be on comparable scales. Nothing is solved: O(n n_test d_x) time.
+    taken. Nothing is solved: O(n n_test d_x) time.
 
     Parameters
     ----------

@@ -25,7 +25,11 @@ _ROWS = 256
 
 
 class GaussianProcess(Pushforward):
-    """p(y|x) = N(m(x), v(x)): y = f(x) + τε, f Gaussian with kernel s² k, k(x, x) = 1.
+    """Predict a normal density of y given x with a smooth mean, for up to a few thousand rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = N(m(x), v(x)): y = f(x) + τε, f Gaussian with kernel s² k, k(x, x) = 1.
 
     m(x) = ȳ + s²k(x)ᵀ(s²K + τ²I)⁻¹(Y - ȳ), v(x) = s² + τ² - s⁴k(x)ᵀ(s²K + τ²I)⁻¹k(x), where k(x)
     has k(x, x_i) for the training rows and K is their kernel matrix. With d_y > 1 each column of y

@@ -129,7 +129,11 @@ class JointDistribution(LowRankConditional):
 
 
 class JDL(GaussianPairBases, JointDistribution):
-    """A joint distribution dQ = (1 + h) dP_X dP_Y with h in a product of Gaussian RKHS: (25).
+    """Predict expectations of functions of y given x, from tens of rows to millions; no density.
+
+    `predict` gives the mean of y, `score` its R².
+
+    A joint distribution dQ = (1 + h) dP_X dP_Y with h in a product of Gaussian RKHS: (25).
 
     h = Ψ_Y H Ψ_Xᵀ in the double-orthogonal bases of pivoted Cholesky factors of both kernel
     matrices (section 4.2), in which the loss is diagonal: without constraints H has a closed form,

@@ -11,7 +11,11 @@ SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
 
 class JPDL(JointDistribution):
-    """A joint distribution dQ = (1 + h) dP_X dP_Y with h a polynomial in x times one in y.
+    """Predict expectations of functions of y given a few x, by polynomials; no density.
+
+    `predict` gives the mean of y, `score` its R².
+
+    A joint distribution dQ = (1 + h) dP_X dP_Y with h a polynomial in x times one in y.
 
     With the expectation inner product and orthonormal polynomials H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(1 + λ):
     (38). Its first row and column vanish, constants being the first polynomials, so that both

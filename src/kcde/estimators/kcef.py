@@ -65,7 +65,11 @@ class HMCResult(NamedTuple):
 
 
 class KCEF(ExponentialFamily):
-    """p(y|x) = q_0(y) exp(T(x, y)) / Z(x), fitted by conditional score matching.
+    """Predict the density of y given x, of any shape, by score matching, for up to 2000 rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = q_0(y) exp(T(x, y)) / Z(x), fitted by conditional score matching.
 
     T is the minimiser of the empirical score plus λ/2 ‖T‖² in the vector-valued RKHS of
     k_X(x, x′) k(y, y′), both Gaussian (kcef, Theorem 1):

@@ -24,7 +24,11 @@ _TUNING_SYSTEM = 3000
 
 
 class KEF(KCEF):
-    """p(y) = q_0(y) exp(f(y)) / Z: KCEF with the constant kernel on x (kcef, section 3).
+    """Predict the density of y without x, of any shape, by score matching, for up to 10,000 rows.
+
+    `score` is the mean log density of rows.
+
+    p(y) = q_0(y) exp(f(y)) / Z: KCEF with the constant kernel on x (kcef, section 3).
 
     Exact: one system of n d_y unknowns, O(n³d_y³) time and 8 n²d_y² bytes. Nyström: f in the span
     of all derivatives at m rows, O(n m² d_y³) time and memory for a matrix of (m d_y)² numbers

@@ -31,7 +31,11 @@ _FIRST_ITERATIONS, _ITERATIONS = 15, 200
 
 
 class KernelCDE(GaussianMixture):
-    """p(y|x) = Σ_i K_x(x - x_i) N(y; y_i, diag h_y²) / Σ_i K_x(x - x_i), K_x a Gaussian product.
+    """Predict the density of y given x, of any shape, where some x matter less than others.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_i K_x(x - x_i) N(y; y_i, diag h_y²) / Σ_i K_x(x - x_i), K_x a Gaussian product.
 
     The estimator of Hall, Racine and Li (JASA 2004) with a Gaussian kernel for every column. Its
     bandwidths, one a column of x and of y, have the largest leave-one-out likelihood,

@@ -23,7 +23,9 @@ _ROUNDING = 1e-8
 
 
 class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEstimator):
-    """P(second class|x) = 1/(1 + exp(-Φ(x) c)) in the basis Φ = k(·, X_P) B of pivoted Cholesky.
+    """Predict the probabilities of two classes given x, from tens of rows to millions.
+
+    P(second class|x) = 1/(1 + exp(-Φ(x) c)) in the basis Φ = k(·, X_P) B of pivoted Cholesky.
 
     c minimises the summed logistic loss plus λ|c|²; there is no intercept. Newton's method costs
     n m² multiplications a step, some ten steps from zero and a few from a neighbouring λ.

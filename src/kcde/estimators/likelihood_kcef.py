@@ -206,7 +206,11 @@ class LowRankFamily(ConditionalDensity):
 
 
 class LikelihoodKCEF(Floored):
-    """(1 - ε) q_0(y) exp(T(x, y)) / Z(x) + ε t(y), by penalised maximum likelihood, for d_y = 1.
+    """Predict the density of one y given x, of any shape, from tens of rows to a million.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    (1 - ε) q_0(y) exp(T(x, y)) / Z(x) + ε t(y), by penalised maximum likelihood, for d_y = 1.
 
     T is in the RKHS of (1 + k_X(x, x′)) k(y, y′), both Gaussian, as that of KCEF; but where KCEF
     matches scores, this minimises -mean log p + λ/2 ‖T‖², the objective that dde (Dai et al.,

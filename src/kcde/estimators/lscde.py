@@ -42,7 +42,11 @@ IMPLEMENTATIONS = ("sugiyama", "cde")
 
 
 class LSCDE(SignedMixture):
-    """p(y|x) ∝ Σ_l α_l φ_l(x, y), α = max(0, (H + λI)⁻¹ h), normalised over y.
+    """Predict the density of y given x, of any shape, by least squares, for up to 10,000 rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) ∝ Σ_l α_l φ_l(x, y), α = max(0, (H + λI)⁻¹ h), normalised over y.
 
     φ_l(x, y) = exp(-|x - u_l|²/2σ_x²) exp(-|y - v_l|²/2σ_y²) with centres (u_l, v_l) drawn from
     the training pairs; H = ∫ (1/n) Σ_i φ(x_i, y) φ(x_i, y)ᵀ dy and h = (1/n) Σ_i φ(x_i, y_i).

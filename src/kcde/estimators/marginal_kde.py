@@ -19,7 +19,11 @@ TUNING_ROWS = 1000
 
 
 class MarginalKDE(GaussianMixture):
-    """p(y|x) = p(y) = (1/n) Σ_i N(y; y_i, diag h²) (Silverman 1986, section 3.4.4).
+    """Predict the density of y regardless of x: a baseline that says what x is worth.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = p(y) = (1/n) Σ_i N(y; y_i, diag h²) (Silverman 1986, section 3.4.4).
 
     x may have any columns; they are not used. h has the largest leave-one-out likelihood of 33
     multiples of the standard deviation of y: O(33 n t d_y) time for t tuning rows.

@@ -19,7 +19,11 @@ COMPONENTS = (1, 2, 5, 10)
 
 
 class NADE(BatchFitted, ConditionalDensity):
-    """p(y|x) = Π_i p(y_{o_i} | x, y_{o_<i}) in any order o, mixtures of Gaussians by one network.
+    """Predict the density of one or more y given x, by a network, from hundreds of rows on.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Π_i p(y_{o_i} | x, y_{o_<i}) in any order o, mixtures of Gaussians by one network.
 
     The network has two layers of rectified units. It sees x, which is always known, the known y,
     and which of y are known; it is trained on random sets of known y, so that it serves every
@@ -30,7 +34,7 @@ class NADE(BatchFitted, ConditionalDensity):
     2500 updates of 100 rows, as in the code of Uria et al. Different from it: hidden weights start
     at the scale that rectified units keep, which makes training layer by layer needless; gradients
     longer than 5 are shortened; standard deviations are at least 0.001; the held-out likelihood is
-    looked at every 25 updates. x and y are to be on unit scale.
+    looked at every 25 updates.
 
     Where the number of units or of components is None, five-fold cross-validation compares all of
     {2, 10, 100} units and {1, 2, 5, 10} components at the number of updates that is best for each

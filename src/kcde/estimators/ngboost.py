@@ -18,7 +18,11 @@ HELD_OUT_PARTS = 5
 
 
 class NGBoost(NormalResiduals):
-    """p(y|x) = N(m(x), s(x)²), m and log s sums of trees grown along the natural gradient.
+    """Predict a normal density of one y given x, by boosted trees, for many rows and columns.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = N(m(x), s(x)²), m and log s sums of trees grown along the natural gradient.
 
     Of the log likelihood, with a tree of depth 3 for each of the two in every stage (Duan et al.,
     ICML 2020), by their library ngboost (`pip install 'kcde[compare]'`). The number of stages is

@@ -24,7 +24,11 @@ FACTORS = log_grid(0.01, 2.0, 33)
 
 
 class QuantileForest(GaussianMixture):
-    """p(y|x) = Σ_i w_i(x) N(y; y_i, h²), w_i(x) = (1/T) Σ_t b_ti 1[x_i in the leaf of x] / b_t(x).
+    """Predict the density of one y given x, of any shape, by a random forest, for many columns.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_i w_i(x) N(y; y_i, h²), w_i(x) = (1/T) Σ_t b_ti 1[x_i in the leaf of x] / b_t(x).
 
     The weights of a quantile regression forest (Meinshausen, JMLR 2006, equation 5) with b_ti, how
     often tree t has row i in its bootstrap sample, and b_t(x), the size of its leaf; a Gaussian

@@ -11,7 +11,11 @@ from kcde.estimators.marginal_kde import TUNING_ROWS, MarginalKDE
 
 
 class ResidualKDE(ConditionalDensity):
-    """p(y|x) = (1/n) Σ_i N(y; m(x) + e_i, diag h²): m of `LinearGaussian`, e_i left-out residuals.
+    """Predict the density of y given x, linear but for residuals of any one shape: a baseline.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = (1/n) Σ_i N(y; m(x) + e_i, diag h²): m of `LinearGaussian`, e_i left-out residuals.
 
     e_i is what is left of y_i by the regression on all other rows, so that p is not narrower than
     what a new row meets. h has the largest leave-one-out likelihood among 33 multiples of the

@@ -7,7 +7,11 @@ from kcde.estimators.cme import CME
 
 
 class SmoothedCME(SmoothedWeights):
-    """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `CME` on the pivots of y.
+    """Predict the density of y given x, of any shape, by smoothing the weights of `CME`.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `CME` on the pivots of y.
 
     CME itself estimates expectations: its weights are on the pivots and need not sum to one.
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from kcde.arrays import array_namespace
+from kcde.arrays import to_numpy
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, grouping
 from kcde.estimators._shared.units import Units, without_standardising
@@ -37,8 +37,7 @@ class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
 
     def score(self, X, Y) -> float:
         """Return the mean log density of the pairs, nats."""
-        log_density = self.log_density(X, Y)
-        return float(array_namespace(log_density).mean(log_density))
+        return float(np.mean(to_numpy(self.log_density(X, Y))))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q), with f on the units of y."""

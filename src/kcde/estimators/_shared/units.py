@@ -91,7 +91,7 @@ def _moments_back(units: Units, found: tuple) -> tuple:
 
 
 _BACK: dict[str, Callable] = {
-    **dict.fromkeys(("log_density", "log_density_at", "log_density_by_order", "score"), _per_log),
+    **dict.fromkeys(("log_density", "log_density_at", "log_density_by_order"), _per_log),
     **dict.fromkeys(("log_unnormalized", "log_unnormalized_at"), _per_log),
     **dict.fromkeys(("mean", "predict", "quantile", "interval", "mode"), Units.restore),
     **dict.fromkeys(("sample", "sample_snapshot"), Units.restore),
@@ -108,7 +108,7 @@ _BACK: dict[str, Callable] = {
 """Method to a function of the units and of what it returns; others return what has none."""
 
 _OF_FIT = {"fit", "fit_path", "fit_rows", "fit_many", "summarise", "make_basis_x", "make_basis_y"}
-_OF_FIT |= {"plot", "transform_x", "transform_y"}
+_OF_FIT |= {"plot", "score", "transform_x", "transform_y"}
 """Methods that are asked as they are."""
 
 _SHAPED_AS_Y = ("predict", "std", "sample")
