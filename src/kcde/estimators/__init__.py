@@ -34,7 +34,7 @@ def estimator_class(name: str) -> type:
 
 
 def configured(name: str, options: Mapping[str, Any]):
-    """Return an unfitted estimator, of rows that whoever asks for it standardises.
+    """Return an unfitted estimator.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def configured(name: str, options: Mapping[str, Any]):
     known = cls._get_param_names()
     if unknown := sorted(set(options) - set(known)):
         raise ValueError(f"{name} has no option {', '.join(unknown)}; it has {', '.join(known)}")
-    return cls(**({"standardize": False} if "standardize" in known else {}) | dict(options))
+    return cls(**options)
 
 
 def __getattr__(name: str):

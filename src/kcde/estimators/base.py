@@ -163,11 +163,6 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         self._open(units, outputs)
         return self
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self.tags.several_y
-        return tags
-
     def _kfold(self, rows: np.ndarray, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the places in `rows` that each fold holds out, those of a group in one fold.
 

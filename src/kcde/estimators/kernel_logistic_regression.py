@@ -81,7 +81,9 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         "the bandwidth is the median distance over √2 and λ is 0.001, nothing is searched"
     )
 
-    tags: ClassVar[Tags] = Tags(density=False, positive=False, target="binary", sampler=False)
+    tags: ClassVar[Tags] = Tags(
+        density=False, positive=False, target="binary", sampler=False, several_y=False
+    )
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcde.estimators import configured, estimator_class
+from kcde.estimators import estimator_class
 from kcde.seeding import rng_of
 
 _STATUS = Path("/proc/self/status")
@@ -54,11 +54,11 @@ def measure(job: Mapping) -> dict[str, float]:
     and data. For training by iterations, of which `measured` are run and `wanted` are asked about,
     also `seconds_per_iteration` and `compile_seconds`, what only the first fit of a shape needs.
     """
-    estimator_class(job["estimator"])  # imports what its fits do
-    Y, before = points(job["n"], job["d"]), peak_memory()
+    cls, Y = estimator_class(job["estimator"]), points(job["n"], job["d"])
+    before = peak_memory()
 
     def fit(**more) -> None:
-        configured(job["estimator"], job["options"] | more).fit(None, Y)
+        cls(**job["options"], **more, standardize=False).fit(None, Y)
 
     if "wanted" in job:
         seconds = _iterated(lambda k: fit(iterations=k), job["measured"], job["wanted"])

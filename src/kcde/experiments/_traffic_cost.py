@@ -14,7 +14,7 @@ import numpy as np
 
 from kcde.data import traffic
 from kcde.data.traffic import Traffic
-from kcde.estimators import CDO, configured
+from kcde.estimators import CDO
 from kcde.experiments import _cdo_settings, _measured_fit
 from kcde.experiments._measured_fit import peak_memory
 from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY
@@ -101,8 +101,7 @@ def ungrouped_moments(model: CDO, X: np.ndarray, Y: np.ndarray, at: np.ndarray) 
 
 
 def _model(data: Traffic, options: Mapping) -> CDO:
-    authors = _cdo_settings.authors("traffic", "CDO", data.X, data.Y)
-    return configured("CDO", authors | dict(options))
+    return CDO(**_cdo_settings.authors("traffic", "CDO", data.X, data.Y) | dict(options))
 
 
 if __name__ == "__main__":

@@ -258,11 +258,6 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         """Return E[Y|x], raw: shape (n,) after a fit to y (n,), else (n, d_y)."""
         return self.mean(X)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
     def conditional_probability(self, indicator: Callable, X):
         """Return P(Y in A|x), shape (n,), raw: neither clipped nor renormalised.
 

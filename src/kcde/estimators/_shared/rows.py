@@ -205,6 +205,11 @@ class RowChecks:
             if (method := translated(name, member)) is not member:
                 setattr(cls, name, method)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.tags.several_y
+        return tags
+
     def _open(self, units: Units | None, outputs=None) -> None:
         """End a fit: from here on methods are asked in the units of X and of the Y given."""
         self._units, self._outside, self._y_is_flat = units, True, np.ndim(outputs) == 1
