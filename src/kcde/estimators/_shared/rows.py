@@ -34,7 +34,7 @@ def check_rows(
     shape = tuple(array.shape)
     if array.ndim != 2:
         expected = f"{'(n,) or ' * vector}(n, {'d' if columns is None else columns})"
-        hint = f"; use {name}{row} for one row" if shape == (columns,) else ""
+        hint = f". Reshape your data: {name}{row} is one row" if shape == (columns,) else ""
         if array.ndim == 1 and columns in (None, 1):
             hint = f"; use {name}{column} for one column"
         raise ValueError(f"{name} must have shape {expected}; got shape {shape}{hint}")
@@ -106,6 +106,8 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE, *, copy: bool = False):
     A model that keeps the pairs asks for a `copy`, which what the caller later does to its arrays
     does not reach.
     """
+    if Y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
     Y = check_rows("Y", Y, vector=True, largest=largest)
     X = Y[:, :0] if X is None else check_rows("X", X, largest=largest)
     check_same_length(X, Y)
@@ -208,11 +210,15 @@ class RowChecks:
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = self.tags.several_y
+        if tags.regressor_tags is not None:
+            tags.regressor_tags.poor_score = self.tags.density  # it is no R²
         return tags
 
     def _open(self, units: Units | None, outputs=None) -> None:
         """End a fit: from here on methods are asked in the units of X and of the Y given."""
-        self._units, self._outside, self._y_is_flat = units, True, np.ndim(outputs) == 1
+        self._units, self._outside = units, True
+        given = outputs if hasattr(outputs, "ndim") else np.asarray(outputs)
+        self._y_is_flat = given.ndim == 1
 
     def _scaled(self, points):
         """Return training rows of x or of y as they are fitted to."""
