@@ -42,6 +42,14 @@ OF_A_CLASS = {
         for name in ("LikelihoodKCEF", "NGBoost")
     },
     "Conformal": {"check_regressor_multioutput": "intervals are of one y"},
+    "Defensive": {"check_regressor_multioutput": "the estimator it has by default is of one y"},
+    **{
+        name: {
+            "check_methods_sample_order_invariance": "the mean is that of draws, which follow on "
+            "those of the rows before"
+        }
+        for name in ("ConditionalMAF", "ConditionalRealNVP")
+    },
     "QuantileForest": {
         "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning",
         "check_estimators_pickle": "the library's trees cannot be read from read-only memory",
