@@ -89,8 +89,9 @@ def topological_order(parents: Parents) -> list[int]:
 
 
 class JointDensity(BaseEstimator):
-    """p(y) = Π_i p(y_i | y_π(i)), each factor a clone of a conditional estimator.
+    """Predict the joint density of several y, a conditional density for each, along a graph.
 
+    p(y) = Π_i p(y_i | y_π(i)), each factor a clone of a conditional estimator.
     Fitting costs d fits with as many columns of x as a node has parents.
 
     Parameters

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from contracted import QUICK
-from kcde.estimators import Conformal, estimator_class, estimator_names
+from kcde.estimators import CDO, Conformal, estimator_class, estimator_names
 from kcde.joint import JointDensity
 
 FACTOR, SHIFT = 1000.0, 5e3
@@ -85,6 +85,17 @@ def test_what_exponential_families_have_beside_it_keeps_to_the_units(name, pairs
         draws = there.sample_hmc(other[:2], 4, np.random.default_rng(0)).draws
         away = draws[:, :, 0] - there.mean(other[:2])
         assert (np.abs(away) < 6.0 * there.std(other[:2])).all()
+
+
+def test_periods_and_the_box_of_cdo_are_in_the_units_of_the_rows(pairs):
+    X, Y = pairs
+    given = dict.fromkeys(("bandwidth_x", "bandwidth_y", "output_regularization"), 0.5)
+    given |= {"regularization": 0.01, "weights": "signed"}
+    here = CDO(**given, periods=[3.0, None], reference_box=(-2.0, 2.0)).fit(X, Y)
+    there = CDO(**given, periods=[3000.0, None], reference_box=(-0.2, 0.2))
+    there.fit(X * [1e3, 1.0], Y / 10.0)
+    np.testing.assert_allclose(there.mean(X * [1e3, 1.0] + [3e3, 0.0]), here.mean(X) / 10.0)
+    np.testing.assert_allclose(np.ptp(there._units.restore(there.reference_)), 0.4)
 
 
 def test_a_joint_density_has_the_units_of_every_column(pairs):

@@ -345,6 +345,7 @@ class LikelihoodKCEF(Floored):
 
         The selection reads `tuning_rows` rows. Every gradient of the final fit is one pass; where
         the features do not fit into memory they are recomputed in each. Progress is logged.
+        The density is that of `fit`; learned bandwidths are in the units of the rows.
 
         Parameters
         ----------
