@@ -75,6 +75,7 @@ def ours(name: str, count: int, folder: Path) -> float:
 
     def train(iterations: int) -> None:
         given = options | {"iterations": iterations, "validation": 0, "regularization": 0.0}
+        given["standardize"] = False
         DDE.fit_many([DDE(random_state=k, **given) for k in range(count)], Xs, Ys)
 
     train(ITERATIONS)

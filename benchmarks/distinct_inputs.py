@@ -57,7 +57,8 @@ def parameters(outputs: np.ndarray) -> dict:
 
 def grouped(X: np.ndarray, outputs: np.ndarray) -> np.ndarray:
     """Return the means at the inputs through the distinct-input factorisation."""
-    model = CDO(SCALES, kernel_x="laplace", weights="signed", **parameters(outputs))
+    signed = {"kernel_x": "laplace", "weights": "signed", "standardize": False}
+    model = CDO(SCALES, **signed, **parameters(outputs))
     model.fit(np.repeat(X, OUTPUTS, axis=0), outputs.reshape(-1, 1))
     return model.moments(X)[0][:, 0]
 

@@ -39,7 +39,8 @@ TOLERANCES = (1e-3, 1e-1)
 def constrained_problem(regularization: float) -> tuple:
     """Return curvature, linear, marginal and bounds of (22), (23) and (33), shapes (300, 300)."""
     X, Y = gaussian_random_pairs(3, 0).draw(4000, rng_of("benchmark", "constraints"))
-    summary = JDL(BANDWIDTH, BANDWIDTH, tolerance=1e-12, max_rank=RANK).summarise(X, Y)
+    model = JDL(BANDWIDTH, BANDWIDTH, tolerance=1e-12, max_rank=RANK, standardize=False)
+    summary = model.summarise(X, Y)
     x, y = summary.basis_x, summary.basis_y
     marginal = y.mean[:, None] * x.mean[None, :]
     curvature = y.second_moments[:, None] * x.second_moments[None, :] + regularization
@@ -133,6 +134,7 @@ def measure(n: int, tolerance: float, constrained: bool) -> tuple[float, int, fl
     X, Y = gaussian_random_pairs(1, 0).draw(n, rng_of("benchmark", n))
     points = rng_of("benchmark", "test").standard_normal((TEST, 1))
     options = {"tolerance": tolerance, "constrained": constrained, "store": False}
+    options["standardize"] = False
     model = JDL(BANDWIDTH, BANDWIDTH, REGULARIZATION, **options)
     repeats = 2 if n >= 10**7 else 3
 

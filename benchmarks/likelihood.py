@@ -61,7 +61,7 @@ def main() -> None:
     for n in (500, 2000):
         X = rng.standard_normal((n + TEST, 3))
         Y = np.sin(X[:, :1]) + 0.5 * rng.standard_normal((n + TEST, 1))
-        model = KCEF(SIGMA_X, SIGMA_Y, LAMBDA).fit(X[:n], Y[:n])
+        model = KCEF(SIGMA_X, SIGMA_Y, LAMBDA, standardize=False).fit(X[:n], Y[:n])
         test = X[n:], Y[n:]
         ours = timing.fastest(lambda m=model, t=test: shared(m, *t), 5)
         peers = {"own draws for every point": lambda m=model, t=test: own_draws(m, *t)}

@@ -17,7 +17,7 @@ rows = []
 for n, d_x in ((1000, 5), (2000, 10), (4408, 10)):
     X = rng.standard_normal((n, d_x))
     Y = np.sin(X[:, :1]) + 0.5 * rng.standard_normal((n, 1))
-    model = KCEF(bandwidth_x=3.0, bandwidth_y=1.0, regularization=1e-3)
+    model = KCEF(3.0, 1.0, regularization=1e-3, standardize=False)
     matrix = np.asfortranarray(X @ X.T + np.eye(n))
     copies = [matrix.copy(order="F") for _ in range(4)]
     one = timing.fastest(

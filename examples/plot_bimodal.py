@@ -16,7 +16,7 @@ problem: y determines x almost, but x does not determine y.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from kcde import NADE, GaussianProcess, LikelihoodKCEF, Standardised
+from kcde import NADE, GaussianProcess, LikelihoodKCEF
 
 NOISE = 0.05
 
@@ -46,12 +46,12 @@ X_test, Y_test = draw(1000, rng)
 # ---------------
 # The Gaussian process answers with one hump. ``LikelihoodKCEF`` is a smooth function of x and y in
 # the exponent. NADE is a mixture of Gaussians made by a small neural network: its sizes are given
-# here, to save its search, and it wants x and y on unit scale.
+# here, to save its search.
 
 models = {
     "Gaussian process": GaussianProcess().fit(X, Y),
     "LikelihoodKCEF": LikelihoodKCEF().fit(X, Y),
-    "NADE": Standardised(NADE(hidden_units=100, components=5)).fit(X, Y),
+    "NADE": NADE(hidden_units=100, components=5).fit(X, Y),
 }
 
 # %%

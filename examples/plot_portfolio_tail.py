@@ -37,12 +37,13 @@ print(f"{train.sum()} days train, {(~train).sum()} test")
 # The distribution of tomorrow
 # ----------------------------
 # ``JDL`` gives expectations given x from many rows at once. Its kernels keep their default widths,
-# the median distance of the training rows over √2, but for y, whose tail is finer than that.
+# the median distance of the training rows over √2, but for y, whose tail is finer than that: one
+# standard deviation.
 # ``clipped`` keeps probabilities between 0 and 1.
 
-model = JDL(
-    bandwidth_y=Y[train].std(), regularization=1e-5, tolerance=1e-2, constrained="clipped"
-).fit(X[train], Y[train])
+model = JDL(bandwidth_y=1.0, regularization=1e-5, tolerance=1e-2, constrained="clipped").fit(
+    X[train], Y[train]
+)
 
 thresholds = (-1.0, -2.0, -3.0)
 probability = {

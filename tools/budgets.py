@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1200, ["data"]),
     "experiments": (3300, ["experiments", "plan.py"]),
     "methods": (420, ["methods.py"]),
-    "estimators": (8810, ["estimators"]),
+    "estimators": (9045, ["estimators"]),
     "numerics": (
         2250,
         [
@@ -60,7 +60,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 700
-TESTS = 14900
+TESTS = 15190
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -1,9 +1,19 @@
-"""Kernel conditional density estimation: four papers, one workflow.
+"""Conditional density estimation: which y are how likely, given x.
 
-Every estimator can be imported from here, as `from kcde import KCEF`; `kcde.compare` says which
-method to take for a table of one's own. A name is imported on first use, so that `import kcde` is
-cheap. A new estimator is a file in `estimators/`, named as its class
-in lower case, and a name here.
+Estimators are scikit-learn's: `LikelihoodKCEF().fit(X, y)`, then `predict`, `std`, `quantile`,
+`interval`, `log_density`, `sample`. X and y are arrays or data frames in any units.
+
+- Begin with `compare`, which says what to take for a table of one's own, or with `LikelihoodKCEF`.
+- Densities of any shape: `LikelihoodKCEF`, `KCEF`, `LSCDE`, `KernelCDE`, `QuantileForest`, `NADE`,
+  `CDO`, `DDE`, `EpsilonKDE`, `SmoothedJDL`, `SmoothedCME`; without x, `KEF`.
+- Normal densities: `LinearGaussian`, `GaussianProcess`, `NGBoost`; for several y,
+  `ConditionalRealNVP` and `ConditionalMAF`.
+- Baselines: `MarginalKDE`, `ResidualKDE`. Around others: `Conformal`, `Defensive`, `Standardised`.
+- Expectations from many rows: `JDL`, `CME`, `JPDL`. Two classes: `KernelLogisticRegression`.
+- Several y, one after the other: `JointDensity`.
+
+A name is imported on first use, so that `import kcde` is cheap. A new estimator is a file in
+`estimators/`, named as its class in lower case, and a name here.
 """
 
 import re

@@ -17,7 +17,7 @@ from kcde.arrays import array_namespace, take_columns, to_numpy
 from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows, names_of
 from kcde.estimators.base import Tags
 from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
-from kcde.seeding import rng_of, seed_of
+from kcde.seeding import generator, rng_of, seed_of
 
 Graph = str | Sequence[Sequence[int]]
 Parents = list[tuple[int, ...]]
@@ -89,8 +89,9 @@ def topological_order(parents: Parents) -> list[int]:
 
 
 class JointDensity(BaseEstimator):
-    """p(y) = Π_i p(y_i | y_π(i)), each factor a clone of a conditional estimator.
+    """Predict the joint density of several y, a conditional density for each, along a graph.
 
+    p(y) = Π_i p(y_i | y_π(i)), each factor a clone of a conditional estimator.
     Fitting costs d fits with as many columns of x as a node has parents.
 
     Parameters
@@ -209,21 +210,21 @@ class JointDensity(BaseEstimator):
         log_density = self.log_density(X, Y)
         return float(array_namespace(log_density).mean(log_density))
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
+    def sample(self, X, n: int, random_state):
         """Draw by ancestral sampling: a column after its parents.
 
         Parameters
         ----------
         X
             None, which stands for one row, or of shape (n, 0).
-        n_samples
-            Draws for each row.
-        rng
-            Source of the draws.
+        n
+            Draws for each row, k.
+        random_state
+            A whole number, or a numpy Generator.
 
         Returns
         -------
-        shape (n, n_samples, d)
+        shape (n, k, d)
 
         Raises
         ------
@@ -232,12 +233,13 @@ class JointDensity(BaseEstimator):
         """
         check_is_fitted(self)
         rows = 1 if X is None else check_rows("X", X, 0, some=True).shape[0]
+        rng = generator(random_state)
 
         def draw(column, given):
             return self.factors_[column].sample(given, 1, rng)[:, 0, 0]
 
-        drawn = self.ancestral(draw, rows * n_samples)
-        return array_namespace(drawn).reshape(drawn, (rows, n_samples, self.n_outputs_))
+        drawn = self.ancestral(draw, rows * n)
+        return array_namespace(drawn).reshape(drawn, (rows, n, self.n_outputs_))
 
     def ancestral(self, draw: Callable, n: int):
         """Draw n rows, a column at a time.

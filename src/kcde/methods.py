@@ -408,8 +408,7 @@ def find(name: str) -> Method:
 def make(name: str, /, where: str = "", dataset: str = "", **options):
     """Return the estimator of a method, configured and unfitted.
 
-    The experiments fit it to standardised data: wrap it in `kcde.estimators.Standardised` for data
-    in other units.
+    It standardises by itself, so that data may be in any units; experiments do so on their own.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ import numpy as np
 from kcde.files import atomic
 from kcde.provenance import source
 
-FORMAT = 1
+FORMAT = 2
 
 _ROOMS = ("kcde.estimators.", "kcde.kernels.", "kcde.linalg.", "kcde.normalisers.")
 """Parts of the package whose classes a file may name."""

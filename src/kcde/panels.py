@@ -417,5 +417,5 @@ def warn_of(unresolved: np.ndarray, rows: np.ndarray | None = None) -> None:
 def _too_wide(lower: float, upper: float, width: float) -> str:
     return (
         f"y runs from {lower:g} to {upper:g}, and its density varies over {width:g}: too wide "
-        "to integrate over; rescale y, as Standardised does, or take a larger bandwidth"
+        "to integrate over; rescale y, as standardize=True does, or take a larger bandwidth"
     )

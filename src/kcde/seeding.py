@@ -1,6 +1,7 @@
 """Seeds as functions of named axes: the same names, the same stream, on every machine."""
 
 import hashlib
+from numbers import Integral
 
 import numpy as np
 
@@ -56,7 +57,11 @@ def rng_of(*names: object) -> np.random.Generator:
     return np.random.default_rng(seed_of(*names))
 
 
-def require_generator(rng: object) -> None:
-    """Raise `ValueError` unless the source of draws is a numpy Generator."""
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng must be a numpy Generator, as np.random.default_rng(0); got {rng!r}")
+def generator(random_state: object) -> np.random.Generator:
+    """Return the source of draws: a numpy Generator as it is, or that of a whole number."""
+    whole = isinstance(random_state, Integral) and random_state >= 0
+    if not whole and not isinstance(random_state, np.random.Generator):
+        raise ValueError(
+            f"random_state must be a whole number or a numpy Generator; got {random_state!r}"
+        )
+    return np.random.default_rng(random_state)

@@ -30,13 +30,28 @@ OF_A_CLASS = {
         "check_classifier_not_supporting_multiclass": "three classes are refused in other words",
         "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning",
         "check_fit2d_1sample": "one row is refused as y of one class",
-        "check_fit2d_predict1d": "x of one dimension is refused in the words of all estimators",
         "check_requires_y_none": "a missing y is refused by its shape",
     },
     "DDE": {
         "check_estimators_pickle": "its networks hold functions that JAX makes, which have no name",
     },
+    **{
+        name: {
+            "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning"
+        }
+        for name in ("LikelihoodKCEF", "NGBoost")
+    },
+    "Conformal": {"check_regressor_multioutput": "intervals are of one y"},
+    "Defensive": {"check_regressor_multioutput": "the estimator it has by default is of one y"},
+    **{
+        name: {
+            "check_methods_sample_order_invariance": "the mean is that of draws, which follow on "
+            "those of the rows before"
+        }
+        for name in ("ConditionalMAF", "ConditionalRealNVP")
+    },
     "QuantileForest": {
+        "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning",
         "check_estimators_pickle": "the library's trees cannot be read from read-only memory",
     },
 }

@@ -6,6 +6,7 @@ A new file in `estimators/` whose tags say so takes part by itself.
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import estimator_class, estimator_names
@@ -29,18 +30,23 @@ def moments(y):
     return array_namespace(y).concat([y**0, y, y**2], axis=1)
 
 
-def test_expectations_are_sums_of_weights(estimator, pairs):
-    X, Y = pairs
-    estimator.fit(X, Y)
+@pytest.mark.parametrize("standardize", [False, True])
+def test_expectations_are_sums_of_weights(estimator, standardize, pairs):
+    """The mean, if standardised, is that of y less its mean: of CME, weights do not sum to one."""
+    X, Y = pairs[0], pairs[1] + 3.0
+    estimator.set_params(standardize=standardize).fit(X, Y)
     weights, support = estimator.weights(X[:6]), estimator.support_
     assert weights.shape == (6, len(support))
     found = estimator.conditional_expectation(moments, X[:6])
     np.testing.assert_allclose(found, weights @ moments(support), rtol=1e-8, atol=1e-10)
     mean, second = estimator.conditional_moments(X[:6])
-    np.testing.assert_allclose(mean, found[:, 1:2], rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(second[:, :, 0], found[:, 2:], rtol=1e-8, atol=1e-10)
-    below = estimator.conditional_probability(lambda y: y <= 0.0, X[:6])
-    expected = weights @ (support[:, 0] <= 0.0)
+    centre = Y.mean() * standardize
+    first, square = (weights @ moments(support - centre))[:, 1:].T[..., None]
+    np.testing.assert_allclose(mean, centre + first, rtol=1e-8, atol=1e-10)
+    expected = square + 2.0 * centre * first + centre**2
+    np.testing.assert_allclose(second[:, :, 0], expected, rtol=1e-8, atol=1e-10)
+    below = estimator.conditional_probability(lambda y: y <= 3.0, X[:6])
+    expected = weights @ (support[:, 0] <= 3.0)
     np.testing.assert_allclose(below, expected, rtol=1e-8, atol=1e-10)
 
 
@@ -72,9 +78,11 @@ def test_other_namespaces_give_the_same_numbers(estimator, pairs, other_xp, cons
 
 
 def test_a_density_is_refused_with_the_class_that_has_one(estimator, pairs):
-    for name in ("log_density", "log_density_at", "density_at", "score", "cdf", "quantile"):
+    for name in ("log_density", "log_density_at", "density_at", "pdf", "std", "cdf", "quantile"):
         assert not hasattr(estimator, name)
     with pytest.raises(AttributeError, match=r"no interval; .*Smoothed(JDL|CME).* has "):
         estimator.fit(*pairs).interval(pairs[0], 0.9)
+    found = estimator.predict(pairs[0])
+    assert estimator.score(*pairs) == pytest.approx(r2_score(pairs[1], found))
     with pytest.raises(AttributeError, match="object has no attribute 'nonsense'"):
         _ = estimator.nonsense

@@ -92,9 +92,16 @@ def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
 @pytest.mark.parametrize("estimator", everything())
 def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
     X, Y = pairs
-    given = {"X": x_for(estimator, X), "Y": Y, "p": 0.5, "level": 0.9, "n_samples": 2, "rng": rng}
+    given = {
+        "X": x_for(estimator, X),
+        "Y": Y,
+        "p": 0.5,
+        "level": 0.9,
+        "random_state": 0,
+        "rng": rng,
+    }
     given |= {"f": np.abs, "indicator": np.isnan, "orders": 1, "iteration": 1, "n": 3}
-    given |= {"draw": max, "projection": None, "features": X}
+    given |= {"n_samples": 2, "draw": max, "projection": None, "features": X}
     tried = 0
     for name, method in inspect.getmembers(type(estimator), inspect.isfunction):
         if name[0] == "_" or name in BEFORE_FITTING or name.endswith("_request"):
@@ -154,7 +161,7 @@ def densities_or_error(call):
 def test_extreme_scales_give_finite_densities_or_an_error(name, scales, standardised, pairs):
     X, Y = (part * scale for part, scale in zip(pairs, scales, strict=True))
     x = x_for(estimator_class(name), X)
-    model = Standardised(make(name)) if standardised else make(name)
+    model = make(name).set_params(standardize=standardised)
     found, message = densities_or_error(lambda: model.fit(x, Y).log_density(x, Y))
     if message is None:
         assert np.isfinite(found).all()
@@ -173,7 +180,7 @@ def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
         if message is None:
             assert np.isfinite(found).all()
         else:
-            assert "has values beyond 1e+15" in message
+            assert "has values beyond" in message
 
 
 @pytest.mark.parametrize("name", [name for name in CONTINUOUS if bandwidths(name)])

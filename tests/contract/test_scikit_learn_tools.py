@@ -3,8 +3,12 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.inspection import partial_dependence
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -44,6 +48,33 @@ def test_a_pipeline_scores_and_its_last_step_has_the_density(pairs):
     assert pipeline.score(X, Y) == pytest.approx(log_density.mean())
     grid = {"lscde__bandwidth_x": [0.3, 0.6]}
     assert GridSearchCV(pipeline, grid, cv=2).fit(X, Y).best_estimator_.score(X, Y) < 0
+
+
+def test_a_regressor_in_a_pipeline_of_frames(pairs):
+    X, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pd.Series(pairs[1][:, 0])
+    model = estimator_class("LikelihoodKCEF")(**QUICK["LikelihoodKCEF"])
+    pipeline = make_pipeline(StandardScaler(), model).set_output(transform="pandas").fit(X, Y)
+    alone = clone(model).fit(X, Y)
+    np.testing.assert_allclose(pipeline.predict(X), alone.predict(X), atol=1e-7)
+    assert pipeline.score(X, Y) == pytest.approx(alone.score(X, Y))
+    assert is_regressor(pipeline)
+    assert list(pipeline[-1].feature_names_in_) == ["a", "b"]
+
+
+def test_regressors_are_scored_by_the_mean_and_drawn_by_partial_dependence(pairs):
+    X, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pd.Series(pairs[1][:, 0])
+    model = LSCDE(0.6, 0.5, 0.1)
+    expected = [
+        r2_score(Y[held], clone(model).fit(X.drop(held), Y.drop(held)).predict(X.loc[held]))
+        for held in contiguous_folds(30, 3)
+    ]
+    np.testing.assert_allclose(cross_val_score(model, X, Y, cv=3, scoring="r2"), expected)
+    model.fit(X, Y)
+    found = partial_dependence(model, X, ["a"], grid_resolution=5)
+    at = X.assign(a=found["grid_values"][0][2])
+    assert found["average"][0, 2] == pytest.approx(model.predict(at).mean())
+    logs = TransformedTargetRegressor(LSCDE(0.6, 0.5, 0.1), func=np.log, inverse_func=np.exp)
+    assert logs.fit(X, np.exp(Y)).predict(X).shape == (30,)
 
 
 @pytest.mark.parametrize("wrapper", [Standardised, Conformal])

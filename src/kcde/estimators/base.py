@@ -6,18 +6,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.estimators._shared import checks
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import (
-    RowChecks,
+    LARGEST_VALUE,
     check_not_constant,
     check_pairs,
     group_labels,
     grouping,
 )
 from kcde.estimators._shared.threads import thread_limit
+from kcde.estimators._shared.units import Units
 from kcde.panels import (
     Panels,
     Pieces,
@@ -29,7 +31,7 @@ from kcde.panels import (
     warn_of,
 )
 from kcde.sampling import inverse_cdf, unresolved_rows
-from kcde.seeding import require_generator, rng_of
+from kcde.seeding import generator, rng_of
 from kcde.selection import grouped_kfold, kfold
 
 _SAMPLING_NODES_PER_WIDTH = 50
@@ -61,6 +63,8 @@ class Tags:
         What it learns is arrays, numbers and texts, which `kcde.model_file` can write.
     grouped
         It chooses by folds, and `fit` takes the `groups` of rows that these keep together.
+    several_y
+        y may have several columns.
     """
 
     density: bool = True
@@ -72,9 +76,10 @@ class Tags:
     exact_sampler: bool = True
     saved: bool = True
     grouped: bool = False
+    several_y: bool = True
 
 
-class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
+class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
     A subclass gives the abstract methods; constructor arguments are hyper-parameters only, and
@@ -83,6 +88,9 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
     not that of `fit`, a value is not finite or beyond 1e100 in size, or a data frame has other
     columns than in `fit`, and scikit-learn's `NotFittedError` before `fit`. X and Y are in the
     caller's units; densities are per unit of y.
+
+    With `standardize`, `_fit` sees columns of mean 0 and standard deviation 1, and so do the
+    methods, which are asked in the caller's units: see `kcde.estimators._shared.units`.
     """
 
     tags: ClassVar[Tags] = Tags()
@@ -129,13 +137,21 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
             If the system to solve is singular beyond repair.
         """
         given, outputs = X, Y
-        X, Y = check_pairs(X, Y, self.largest_value, copy=True)
+        largest = LARGEST_VALUE if self.standardize else self.largest_value
+        X, Y = check_pairs(X, Y, largest, copy=True)
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
         check_not_constant(Y)
+        if not self.tags.several_y:
+            checks.one_y(self, Y)
         if grouping(self, groups):
             self._labels = group_labels(groups, Y.shape[0])
+        units = Units(X, Y) if self.standardize else None
+        self._reset()
         self._record_input(given, X, Y, outputs)
+        self._units = units
+        if units is not None:
+            X, Y = units.x(X), units.y(Y)
         try:
             with thread_limit(Y.shape[0]):
                 self._fit(X, Y)
@@ -144,6 +160,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
             raise
         finally:
             vars(self).pop("_labels", None)
+        self._open(units, outputs)
         return self
 
     def _kfold(self, rows: np.ndarray, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -179,9 +196,11 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         return at
 
     def score(self, X, Y) -> float:
-        """Return the mean log density of the pairs, nats."""
-        log_density = self.log_density(X, Y)
-        return float(array_namespace(log_density).mean(log_density))
+        """Return the mean log density of the pairs, nats: larger is better.
+
+        R² of the mean is `sklearn.metrics.r2_score(y, model.predict(X))`, or `scoring="r2"`.
+        """
+        return float(np.mean(to_numpy(self.log_density(X, Y))))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], without renormalising.
@@ -261,7 +280,7 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
             total = found if total is None else total + found
         return total
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
+    def sample(self, X, n: int, random_state):
         """Draw from p(y|x).
 
         For one y by inversion of a tabulated distribution function; where the table does not
@@ -271,33 +290,33 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         ----------
         X
             Shape (n, d_x).
-        n_samples
-            Draws for each row.
-        rng
-            Source of the draws.
+        n
+            Draws for each row, k.
+        random_state
+            A whole number, or a numpy Generator.
 
         Returns
         -------
-        shape (n, n_samples, d_y)
+        shape (n, k) after a fit to y (n,), else (n, k, d_y)
 
         Raises
         ------
         ValueError
-            If rng is no Generator.
+            If random_state is neither.
         """
-        require_generator(rng)
+        rng = generator(random_state)
         X = self._check_features(X)
         xp = array_namespace(X)
         if self.n_outputs_ > 1:
-            return xp.asarray(self._sample_multivariate(X, n_samples, rng))
+            return xp.asarray(self._sample_multivariate(X, n, rng))
         drawn, start = [], 0
         for log_density, nodes in self._log_density_tables(X):
-            found = inverse_cdf(log_density, nodes, n_samples, rng)
+            found = inverse_cdf(log_density, nodes, n, rng)
             coarse = unresolved_rows(log_density, nodes)
             if len(coarse) and self._integrates_to_one:
                 with numbered(start + coarse):
                     table = self._tabulate_cdf(take_rows(X, start + coarse))
-                found[coarse] = table.quantile(rng.random((len(coarse), n_samples)))
+                found[coarse] = table.quantile(rng.random((len(coarse), n)))
             drawn.append(found)
             start += len(found)
         return xp.asarray(np.concatenate(drawn)[:, :, None])

@@ -25,7 +25,11 @@ _FEW = 8  # as many times fewer reference points than inputs: solved for once, i
 
 
 class CDO(SignedMixture):
-    """p(y|x) = Σ_i w_i(x) N(y; z_i, diag σ_y²), w ∝ (L + Mα′)⁻² L_ZY (K + Nα)⁻¹ k(X, x).
+    """Predict the density of a few y given x, by conditional density operators, up to 10,000 rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_i w_i(x) N(y; z_i, diag σ_y²), w ∝ (L + Mα′)⁻² L_ZY (K + Nα)⁻¹ k(X, x).
 
     Supplement A.2, with its scale corrected: L is the Gram matrix of the reference points z under
     the normalised Gaussian density l, L_ZY that of reference and training points, K that of the
@@ -75,6 +79,9 @@ class CDO(SignedMixture):
         blocks (`kcde.selection.tuning_rows`); None: all.
     random_state
         Seeds the draw of these rows and the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -96,7 +103,7 @@ class CDO(SignedMixture):
     >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
     >>> model = CDO(0.5, 0.3, regularization=1e-3, output_regularization=1e-2).fit(X, Y)
     >>> model.mean(np.array([[1.0]])).round(1)
-    array([[1.]])
+    array([[0.9]])
     """
 
     tags: ClassVar[Tags] = Tags(saved=False, grouped=True)
@@ -122,6 +129,7 @@ class CDO(SignedMixture):
         folds=5,
         tuning_rows=2000,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -137,10 +145,18 @@ class CDO(SignedMixture):
         self.folds = folds
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1])
-        self._reference = operator.make_reference(Y, self.reference, self.reference_box)
+        self._periods, box = self.periods, self.reference_box
+        if (units := self._units) is not None:
+            if box is not None:
+                box = [(np.asarray(end) - units.mean_y) / units.std_y for end in box]
+            if self.periods is not None:
+                pairs = zip(self.periods, units.std_x, strict=True)
+                self._periods = [period and period / std for period, std in pairs]
+        self._reference = operator.make_reference(Y, self.reference, box)
         self.cv_results_ = {}
         self._groups = operator.Groups(X, Y)
         self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points
@@ -161,7 +177,7 @@ class CDO(SignedMixture):
         shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
         given = self._reference, self.bandwidth_y_
         self._squared_inverse = operator.squared_inverse_of(*given, shift)
-        kernel = operator.make_kernel(self.kernel_x, self.bandwidth_x_, self.periods)
+        kernel = operator.make_kernel(self.kernel_x, self.bandwidth_x_, self._periods)
         self._inputs = operator.InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
         self._solved_outputs = None

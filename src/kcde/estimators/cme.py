@@ -27,7 +27,11 @@ _EARLY = "the active-set method stopped early: status {}, residual {}; loosen th
 
 
 class CME(GaussianPairBases, LowRankConditional):
-    """E[f|x] = f(Y_P)ᵀ Q_Y F ψ(x) with F = Ψ_YᵀΨ_X/n (Λ_X/n + λ)⁻¹: (48).
+    """Predict expectations of functions of y given x, from tens of rows to millions; no density.
+
+    `predict` gives the mean of y, `score` its R².
+
+    E[f|x] = f(Y_P)ᵀ Q_Y F ψ(x) with F = Ψ_YᵀΨ_X/n (Λ_X/n + λ)⁻¹: (48).
 
     The embedding of Grünewälder et al. (2012) in the double-orthogonal bases of pivoted Cholesky
     factors. A function is evaluated at the m_Y pivots of y alone, and E[1|x] need not be 1.
@@ -55,6 +59,9 @@ class CME(GaussianPairBases, LowRankConditional):
         "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -93,7 +100,7 @@ class CME(GaussianPairBases, LowRankConditional):
     @property
     def support_(self):
         """The pivots of y, shape (m_Y, d_y)."""
-        return self._check_fitted().basis_y_.factor.points
+        return self._restored(self._check_fitted().basis_y_.factor.points)
 
     def project(self, f):
         """Return Q_Yᵀ f(Y_P): f counts at the pivots alone; m_Y² q multiplications."""

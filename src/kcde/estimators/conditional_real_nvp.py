@@ -6,7 +6,11 @@ from kcde.estimators._flows.base import ConditionalFlow
 
 
 class ConditionalRealNVP(ConditionalFlow):
-    """y = T_x(z), each layer scaling and shifting one half of y by functions of the other and of x.
+    """Predict the density of several y given x, by a flow of couplings, from hundreds of rows on.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    y = T_x(z), each layer scaling and shifting one half of y by functions of the other and of x.
 
     `blocks` + 1 coupling layers of flowjax, as many as in the authors' code, that let the halves
     change places; in each a network with two layers of exponential linear units. Behind each but
@@ -14,8 +18,7 @@ class ConditionalRealNVP(ConditionalFlow):
     all rows; then they are set to those of the training rows at the final weights (the authors
     keep those of the last step, before its change of the weights) and stay, so that the density is
     one of each row. Trained by full batches of Adam with their weight decay of 1e-6, in float32,
-    evaluated in float64. Different from their code: scales without an upper bound. x and y are to
-    be on unit scale.
+    evaluated in float64. Different from their code: scales without an upper bound.
 
     Where d_y = 1 there is no other half of y to condition on: every layer is affine in y with
     coefficients of x alone, and p(y|x) is N(a(x), b(x)²). (The authors' code refuses d_y = 1.)
@@ -47,6 +50,9 @@ class ConditionalRealNVP(ConditionalFlow):
         Draws a row for `mean` and `variance`.
     random_state
         Seeds the initial weights and these draws.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

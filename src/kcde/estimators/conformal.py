@@ -14,7 +14,9 @@ _ROUNDING = 1e-9  # of numbers that are whole but for the last bits
 
 
 class Conformal(Wrapper):
-    """Fit a density to some rows, and calibrate its intervals on the others.
+    """Predict intervals that hold a new y with a given probability, around any density of one y.
+
+    Fit a density to some rows, and calibrate its intervals on the others.
 
     Split distributional conformal prediction (Chernozhukov, Wüthrich and Zhu 2021, Distributional
     conformal prediction, algorithm 1): with scores |F(y|x) - 1/2| of m calibration rows and q their
@@ -68,7 +70,7 @@ class Conformal(Wrapper):
             If `share` leaves fewer than 2 rows for either part; besides what the estimator refuses.
         """
         checks.positive("share", self.share)
-        given, (X, Y) = X, check_pairs(X, Y)
+        given, outputs, (X, Y) = X, Y, check_pairs(X, Y)
         n, rng = Y.shape[0], rng_of("conformal", self.random_state)
         held = round(float(check_probabilities("share", self.share)) * n)
         if groups is None:
@@ -95,6 +97,7 @@ class Conformal(Wrapper):
         pit = self.estimator_.cdf(features(calibration), take_rows(Y, calibration))
         self.scores_ = np.sort(np.abs(to_numpy(pit) - 0.5))
         self._record_input(given, X, Y)
+        self._open(None, outputs)
         return self
 
     def interval(self, X, level: float):
@@ -113,4 +116,4 @@ class Conformal(Wrapper):
                 f"{m} calibration rows bound no level above {m / (m + 1):.3g}; got {level}"
             )
         half = min(self.scores_[rank - 1], 0.5 * (1.0 - 1e-12))
-        return self.estimator_.quantile(X, [0.5 - half, 0.5 + half])
+        return self._inside.quantile(X, [0.5 - half, 0.5 + half])

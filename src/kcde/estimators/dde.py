@@ -15,7 +15,7 @@ from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators.base import Tags
 from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
 from kcde.panels import filled, neighbourhoods
-from kcde.seeding import require_generator, rng_of, seed_of
+from kcde.seeding import generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
 _FEWEST_ROWS = 5  # for holding rows out
@@ -33,7 +33,11 @@ _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
 class DDE(BatchFitted, ExponentialFamily):
-    """p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
+    """Predict the density of y given x, by doubly dual embedding, for hundreds of rows and more.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = p_0(y) exp(f(x, y)/w) / Z(x), by penalised maximum likelihood as a saddle point.
 
     min_g max_{f, ν} E_D f - E_g f - η/2 ‖f‖² + w (E_g ν - E_{p_0} exp ν), with f a kernel
     function, g(x, ξ) a sampler and ν ≈ log q/p_0 a dual function (dde, equation 18 and its
@@ -87,6 +91,9 @@ class DDE(BatchFitted, ExponentialFamily):
         Iterations of which f and g are kept.
     random_state
         Seeds the held-out rows, initial values and noise.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -153,6 +160,7 @@ class DDE(BatchFitted, ExponentialFamily):
         learning_rate=1e-4,
         snapshots=(),
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -176,6 +184,7 @@ class DDE(BatchFitted, ExponentialFamily):
         self.learning_rate = learning_rate
         self.snapshots = snapshots
         self.random_state = random_state
+        self.standardize = standardize
 
     def fit(self, X, Y, groups=None) -> "DDE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
@@ -341,33 +350,32 @@ class DDE(BatchFitted, ExponentialFamily):
         f = self._check_fitted().potential_
         return replace(f, weights=f.weights / self.dual_weight)
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from the learned sampler g, which is near p(y|x); shape (n, n_samples, d_y).
+    def sample(self, X, n: int, random_state):
+        """Draw from the learned sampler g, which is near p(y|x); shape (n, k, d_y).
 
         Parameters
         ----------
         X
             Shape (n, d_x); None without x.
-        n_samples
-            Draws for each row.
-        rng
-            Source of ξ.
+        n
+            Draws for each row, k.
+        random_state
+            A whole number, or a numpy Generator.
         """
-        return self._draw(self.sampler_ if hasattr(self, "sampler_") else None, X, n_samples, rng)
+        return self._draw(self.sampler_ if hasattr(self, "sampler_") else None, X, n, random_state)
 
-    def sample_snapshot(self, iteration: int, X, n_samples: int, rng: np.random.Generator):
+    def sample_snapshot(self, iteration: int, X, n: int, random_state):
         """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""
         self._check_fitted()
         if iteration not in self._snapshots:
             raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
-        return self._draw(self._snapshots[iteration], X, n_samples, rng)
+        return self._draw(self._snapshots[iteration], X, n, random_state)
 
-    def _draw(self, sampler, X, n_samples: int, rng) -> np.ndarray:
-        require_generator(rng)
-        X = to_numpy(self._check_features(X))
-        draws = np.empty((len(X), n_samples, self.n_outputs_))
-        for rows in row_blocks(len(X), n_samples * max(self.hidden_units, 2 * self.latent)):
-            repeated = np.repeat(X[rows], n_samples, axis=0)
+    def _draw(self, sampler, X, n: int, random_state) -> np.ndarray:
+        rng, X = generator(random_state), to_numpy(self._check_features(X))
+        draws = np.empty((len(X), n, self.n_outputs_))
+        for rows in row_blocks(len(X), n * max(self.hidden_units, 2 * self.latent)):
+            repeated = np.repeat(X[rows], n, axis=0)
             drawn = sampler(repeated.T, rng.standard_normal((self.latent, len(repeated))))
             draws[rows] = drawn.T.reshape(draws[rows].shape)
         return draws

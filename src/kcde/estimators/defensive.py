@@ -5,6 +5,7 @@ from typing import ClassVar
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal
 from kcde.estimators._shared.rows import grouping
+from kcde.estimators._shared.units import without_standardising
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
 from kcde.estimators.standardised import Standardised
@@ -22,7 +23,11 @@ class _TagsOfInner:
 
 
 class Defensive(Floored):
-    """(1 - ε) p(y|x) + ε q_0(y): a conditional density p, and q_0 = N(0, s²) as a floor under it.
+    """Predict any density of y given x with a floor under it, where outliers would rule the fit.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    (1 - ε) p(y|x) + ε q_0(y): a conditional density p, and q_0 = N(0, s²) as a floor under it.
 
     A held-out point costs at most -log(ε q_0(y)) nats, so that a single one cannot rule a mean,
     and ε takes part in the choice of the hyper-parameters: p is chosen by the held-out likelihood
@@ -46,13 +51,16 @@ class Defensive(Floored):
     weight
         ε, in (0, 1).
     base_std
-        s, in the units of y, which q_0 takes to be around 0: bring y to unit scale, with
-        `Standardised` for example. None: `base_std` of the estimator, 2.0 where it has none.
+        s, in the units of y, which q_0 takes to be around 0. None: `base_std` of the estimator,
+        2.0 where it has none.
     repeats
         Shuffles of the folds over which the held-out likelihood is averaged; None: 5 where there
         are fewer than 60 rows, 1 elsewhere.
     tuning_rows, random_state
         Of the default estimator; one that is given has its own.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -74,7 +82,7 @@ class Defensive(Floored):
     >>> bool(plain.log_density(X[:1], far)[0] < -100.0)
     True
     >>> model.log_density(X[:1], far).round().tolist()
-    [-14.0]
+    [-20.0]
     """
 
     selection_rule: ClassVar[str] = (
@@ -94,6 +102,7 @@ class Defensive(Floored):
         repeats=None,
         tuning_rows=None,
         random_state=0,
+        standardize=True,
     ):
         self.estimator = estimator
         self.weight = weight
@@ -101,6 +110,7 @@ class Defensive(Floored):
         self.repeats = repeats
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         from sklearn.base import clone
@@ -109,17 +119,15 @@ class Defensive(Floored):
         checks.positive("base_std", self.base_std, optional=True)
         inner = self._default() if self.estimator is None else clone(self.estimator)
         if isinstance(inner, Standardised):
-            raise ValueError(
-                "q_0 is around 0 in the units of y: give Standardised(Defensive(estimator)) in "
-                "place of Defensive(Standardised(estimator))"
-            )
+            raise ValueError("q_0 is around 0 in the units of y: give the estimator itself")
         few = Y.shape[0] < _FEW_ROWS
         repeats = (_REPEATS if few else 1) if self.repeats is None else self.repeats
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
         inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
         groups = grouping(inner, self._labels)
-        self.estimator_, self.base_std_ = inner.fit(X, Y, **groups), float(std)
+        self.estimator_ = without_standardising(inner).fit(X, Y, **groups)
+        self.base_std_ = float(std)
 
     def _default(self) -> KCEF:
         rows, state = self.tuning_rows, self.random_state

@@ -20,10 +20,14 @@ BANDWIDTHS = log_grid(0.05, 1.0, 10)
 
 
 class EpsilonKDE(GaussianMixture):
-    """p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, diag h²), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
+    """Predict the density of y given x from the rows near x: a baseline for few columns of x.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, diag h²), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
 
     Where fewer than `min_neighbours` rows are that near, the nearest `min_neighbours` are
-    taken. x is to be on comparable scales. Nothing is solved: O(n n_test d_x) time.
+    taken. Nothing is solved: O(n n_test d_x) time.
 
     Parameters
     ----------
@@ -39,6 +43,9 @@ class EpsilonKDE(GaussianMixture):
         Number of folds of the cross-validation by held-out log likelihood.
     random_state
         Seeds the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -64,12 +71,22 @@ class EpsilonKDE(GaussianMixture):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    def __init__(self, radius=None, bandwidth_y=None, *, min_neighbours=5, folds=5, random_state=0):
+    def __init__(
+        self,
+        radius=None,
+        bandwidth_y=None,
+        *,
+        min_neighbours=5,
+        folds=5,
+        random_state=0,
+        standardize=True,
+    ):
         self.radius = radius
         self.bandwidth_y = bandwidth_y
         self.min_neighbours = min_neighbours
         self.folds = folds
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         n, few = Y.shape[0], self.min_neighbours

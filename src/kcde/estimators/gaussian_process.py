@@ -25,7 +25,11 @@ _ROWS = 256
 
 
 class GaussianProcess(Pushforward):
-    """p(y|x) = N(m(x), v(x)): y = f(x) + τε, f Gaussian with kernel s² k, k(x, x) = 1.
+    """Predict a normal density of y given x with a smooth mean, for up to a few thousand rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = N(m(x), v(x)): y = f(x) + τε, f Gaussian with kernel s² k, k(x, x) = 1.
 
     m(x) = ȳ + s²k(x)ᵀ(s²K + τ²I)⁻¹(Y - ȳ), v(x) = s² + τ² - s⁴k(x)ᵀ(s²K + τ²I)⁻¹k(x), where k(x)
     has k(x, x_i) for the training rows and K is their kernel matrix. With d_y > 1 each column of y
@@ -54,6 +58,9 @@ class GaussianProcess(Pushforward):
         contiguous blocks (`kcde.selection.tuning_rows`); None: 2000.
     random_state
         Seeds the draw of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -97,6 +104,7 @@ class GaussianProcess(Pushforward):
         centre=True,
         tuning_rows=TUNING_ROWS,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.signal_std = signal_std
@@ -105,6 +113,7 @@ class GaussianProcess(Pushforward):
         self.centre = centre
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         xp = array_namespace(Y)

@@ -25,7 +25,7 @@ class JointDistribution(LowRankConditional):
     @property
     def support_(self):
         """The training rows of Y, shape (n, d_y)."""
-        return self._check_fitted().basis_y_.points
+        return self._restored(self._check_fitted().basis_y_.points)
 
     def _solve(self, summary: Summary, near):
         """Minimise (22); without constraints H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(Λ_YΛ_Xᵀ/n² + λ)."""
@@ -130,7 +130,11 @@ class JointDistribution(LowRankConditional):
 
 
 class JDL(GaussianPairBases, JointDistribution):
-    """A joint distribution dQ = (1 + h) dP_X dP_Y with h in a product of Gaussian RKHS: (25).
+    """Predict expectations of functions of y given x, from tens of rows to millions; no density.
+
+    `predict` gives the mean of y, `score` its R².
+
+    A joint distribution dQ = (1 + h) dP_X dP_Y with h in a product of Gaussian RKHS: (25).
 
     h = Ψ_Y H Ψ_Xᵀ in the double-orthogonal bases of pivoted Cholesky factors of both kernel
     matrices (section 4.2), in which the loss is diagonal: without constraints H has a closed form,
@@ -162,6 +166,9 @@ class JDL(GaussianPairBases, JointDistribution):
         "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

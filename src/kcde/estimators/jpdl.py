@@ -11,7 +11,11 @@ SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
 
 class JPDL(JointDistribution):
-    """A joint distribution dQ = (1 + h) dP_X dP_Y with h a polynomial in x times one in y.
+    """Predict expectations of functions of y given a few x, by polynomials; no density.
+
+    `predict` gives the mean of y, `score` its R².
+
+    A joint distribution dQ = (1 + h) dP_X dP_Y with h a polynomial in x times one in y.
 
     With the expectation inner product and orthonormal polynomials H = (Ψ_YᵀΨ_X/n - ȳx̄ᵀ)/(1 + λ):
     (38). Its first row and column vanish, constants being the first polynomials, so that both
@@ -33,6 +37,9 @@ class JPDL(JointDistribution):
         in y, all that a sum of squares of this form can have (its Newton polytope).
         "clarabel-unreduced": with those of total degree at most q, as the paper has it; the same
         set, but a program without interior, which solvers may fail on.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -66,19 +73,28 @@ class JPDL(JointDistribution):
         "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"
     )
 
-    def __init__(self, degree=4, regularization=1e-3, *, constrained=False, solver="samples"):
+    def __init__(
+        self,
+        degree=4,
+        regularization=1e-3,
+        *,
+        constrained=False,
+        solver="samples",
+        standardize=True,
+    ):
         self.degree = degree
         self.regularization = regularization
         self.constrained = constrained
         self.solver = solver
+        self.standardize = standardize
 
     def make_basis_x(self, X):
         """Return the orthonormal polynomials over training rows X (n, d_x); n m_X² time."""
-        return PolynomialBasis(X, self.degree, "X")
+        return PolynomialBasis(self._scaled(X), self.degree, "X")
 
     def make_basis_y(self, Y):
         """Return the orthonormal polynomials over training rows Y (n, d_y); n m_Y² time."""
-        return PolynomialBasis(Y, self.degree, "Y")
+        return PolynomialBasis(self._scaled(Y), self.degree, "Y")
 
     def _check_parameters(self):
         checks.positive("regularization", self.regularization)

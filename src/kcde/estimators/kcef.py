@@ -65,7 +65,11 @@ class HMCResult(NamedTuple):
 
 
 class KCEF(ExponentialFamily):
-    """p(y|x) = q_0(y) exp(T(x, y)) / Z(x), fitted by conditional score matching.
+    """Predict the density of y given x, of any shape, by score matching, for up to 2000 rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = q_0(y) exp(T(x, y)) / Z(x), fitted by conditional score matching.
 
     T is the minimiser of the empirical score plus λ/2 ‖T‖² in the vector-valued RKHS of
     k_X(x, x′) k(y, y′), both Gaussian (kcef, Theorem 1):
@@ -85,7 +89,7 @@ class KCEF(ExponentialFamily):
     base_std
         Standard deviation of the Gaussian base density q_0, centred at 0, in the units of y. T is
         no match for a q_0 that has no mass where y is: where it is below exp(-700) at half of the
-        training y, they are refused; `Standardised` brings them to it.
+        training y, they are refused; `standardize` brings them to it.
     selection
         "score": one σ for x and y and λ on a 20 × 20 grid, by the score on held-out folds, as
         published for the R data. "early-stopping": a σ per dimension and λ on that score, by
@@ -112,6 +116,9 @@ class KCEF(ExponentialFamily):
         ε: selection "likelihood" is by the held-out likelihood of (1 - ε) p + ε q_0, as
         `Defensive` asks for; the density itself stays p. A held-out p counts as 0 where
         quadrature with nodes a hundredth of a bandwidth apart does not resolve it.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -164,6 +171,7 @@ class KCEF(ExponentialFamily):
         penalty=0.0,
         repeats=1,
         selection_floor=0.0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -177,6 +185,7 @@ class KCEF(ExponentialFamily):
         self.penalty = penalty
         self.repeats = repeats
         self.selection_floor = selection_floor
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         checks.positive("base_std", self.base_std)
@@ -198,7 +207,7 @@ class KCEF(ExponentialFamily):
         if -0.5 * typical < _LEAST_LOG_BASE:
             raise ValueError(
                 f"half of Y is {typical**0.5:.3g} or more base_std from 0, where the base density "
-                "is 0: bring it to unit scale, with Standardised"
+                "is 0: bring it to unit scale, with standardize=True"
             )
 
     def _solve(self, X, Y):

@@ -24,7 +24,11 @@ _TUNING_SYSTEM = 3000
 
 
 class KEF(KCEF):
-    """p(y) = q_0(y) exp(f(y)) / Z: KCEF with the constant kernel on x (kcef, section 3).
+    """Predict the density of y without x, of any shape, by score matching, for up to 10,000 rows.
+
+    `score` is the mean log density of rows.
+
+    p(y) = q_0(y) exp(f(y)) / Z: KCEF with the constant kernel on x (kcef, section 3).
 
     Exact: one system of n d_y unknowns, O(n³d_y³) time and 8 n²d_y² bytes. Nyström: f in the span
     of all derivatives at m rows, O(n m² d_y³) time and memory for a matrix of (m d_y)² numbers
@@ -49,6 +53,9 @@ class KEF(KCEF):
     n_basis
         m, rows chosen at random; None: the exact system; "auto": the exact system where n d_y is
         at most 16000 (4 GB), otherwise 300 rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -89,6 +96,7 @@ class KEF(KCEF):
         random_state=0,
         n_basis=None,
         group_copies=False,
+        standardize=True,
     ):
         super().__init__(
             None,
@@ -99,6 +107,7 @@ class KEF(KCEF):
             folds=folds,
             tuning_rows=tuning_rows,
             random_state=random_state,
+            standardize=standardize,
         )
         self.n_basis = n_basis
         self.group_copies = group_copies

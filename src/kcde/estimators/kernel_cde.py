@@ -31,7 +31,11 @@ _FIRST_ITERATIONS, _ITERATIONS = 15, 200
 
 
 class KernelCDE(GaussianMixture):
-    """p(y|x) = Σ_i K_x(x - x_i) N(y; y_i, diag h_y²) / Σ_i K_x(x - x_i), K_x a Gaussian product.
+    """Predict the density of y given x, of any shape, where some x matter less than others.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_i K_x(x - x_i) N(y; y_i, diag h_y²) / Σ_i K_x(x - x_i), K_x a Gaussian product.
 
     The estimator of Hall, Racine and Li (JASA 2004) with a Gaussian kernel for every column. Its
     bandwidths, one a column of x and of y, have the largest leave-one-out likelihood,
@@ -56,6 +60,9 @@ class KernelCDE(GaussianMixture):
         Maximum number of training rows that choose bandwidths, random ones; None: 1000.
     random_state
         Seeds the draw of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -84,12 +91,19 @@ class KernelCDE(GaussianMixture):
     )
 
     def __init__(
-        self, bandwidth_x=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0
+        self,
+        bandwidth_x=None,
+        bandwidth_y=None,
+        *,
+        tuning_rows=TUNING_ROWS,
+        random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows

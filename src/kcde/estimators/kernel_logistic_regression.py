@@ -12,6 +12,7 @@ from kcde.estimators._low_rank.basis import GaussianBases, KernelBasis
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.rows import RowChecks, check_rows
 from kcde.estimators._shared.threads import thread_limit
+from kcde.estimators._shared.units import Units
 from kcde.estimators.base import Tags
 from kcde.linalg import solve_positive_definite
 
@@ -22,7 +23,9 @@ _ROUNDING = 1e-8
 
 
 class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEstimator):
-    """P(second class|x) = 1/(1 + exp(-Φ(x) c)) in the basis Φ = k(·, X_P) B of pivoted Cholesky.
+    """Predict the probabilities of two classes given x, from tens of rows to millions.
+
+    P(second class|x) = 1/(1 + exp(-Φ(x) c)) in the basis Φ = k(·, X_P) B of pivoted Cholesky.
 
     c minimises the summed logistic loss plus λ|c|²; there is no intercept. Newton's method costs
     n m² multiplications a step, some ten steps from zero and a few from a neighbouring λ.
@@ -45,6 +48,9 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         "auto" does so for factors larger than 1.5 GiB.
     random_state
         Seeds the draws of the pivots and of the rows for the median distance.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -75,7 +81,9 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         "the bandwidth is the median distance over √2 and λ is 0.001, nothing is searched"
     )
 
-    tags: ClassVar[Tags] = Tags(density=False, positive=False, target="binary", sampler=False)
+    tags: ClassVar[Tags] = Tags(
+        density=False, positive=False, target="binary", sampler=False, several_y=False
+    )
 
     def __init__(
         self,
@@ -87,6 +95,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         pivots="greedy",
         store="auto",
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.regularization = regularization
@@ -95,6 +104,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         self.pivots = pivots
         self.store = store
         self.random_state = random_state
+        self.standardize = standardize
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -152,6 +162,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
     def _fit_models(self, models: list, X, y, basis: KernelBasis | None):
         given, X = X, check_rows("X", X)
         classes, target = _binary(X, y)
+        units = Units(X) if self.standardize else None
         for model in models:
             checks.positive("regularization", model.regularization)
         with thread_limit(X.shape[0]):
@@ -166,6 +177,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
                 model.solver_residual_, model.solver_iterations_ = residual, steps
         for model in models:
             model._record_feature_names(given)
+            model._open(units)
 
     def decision_function(self, X):
         """Return the log odds of the second class, shape (n,), at X (n, d_x); n m d_x time."""

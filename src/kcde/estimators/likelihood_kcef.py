@@ -20,8 +20,9 @@ from kcde.estimators._shared.floored import (
     StudentT,
     weight_of_floor,
 )
-from kcde.estimators._shared.rows import SMALLEST_STD, by_blocks
+from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
+from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature
@@ -205,7 +206,11 @@ class LowRankFamily(ConditionalDensity):
 
 
 class LikelihoodKCEF(Floored):
-    """(1 - ε) q_0(y) exp(T(x, y)) / Z(x) + ε t(y), by penalised maximum likelihood, for d_y = 1.
+    """Predict the density of one y given x, of any shape, from tens of rows to a million.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    (1 - ε) q_0(y) exp(T(x, y)) / Z(x) + ε t(y), by penalised maximum likelihood, for d_y = 1.
 
     T is in the RKHS of (1 + k_X(x, x′)) k(y, y′), both Gaussian, as that of KCEF; but where KCEF
     matches scores, this minimises -mean log p + λ/2 ‖T‖², the objective that dde (Dai et al.,
@@ -256,6 +261,9 @@ class LikelihoodKCEF(Floored):
         Most rows that take part in the selection; None: all.
     random_state
         Seeds folds and centres.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -287,7 +295,7 @@ class LikelihoodKCEF(Floored):
         "that choose, σ_x and σ_y are narrowed"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags: ClassVar[Tags] = Tags(grouped=True, several_y=False)
 
     def __init__(
         self,
@@ -303,6 +311,7 @@ class LikelihoodKCEF(Floored):
         folds=5,
         tuning_rows=20_000,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -315,6 +324,7 @@ class LikelihoodKCEF(Floored):
         self.folds = folds
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     @property
     def _inside(self) -> LowRankFamily:
@@ -335,6 +345,7 @@ class LikelihoodKCEF(Floored):
 
         The selection reads `tuning_rows` rows. Every gradient of the final fit is one pass; where
         the features do not fit into memory they are recomputed in each. Progress is logged.
+        The density is that of `fit`; learned bandwidths are in the units of the rows.
 
         Parameters
         ----------
@@ -354,6 +365,7 @@ class LikelihoodKCEF(Floored):
         self._fit_source(rows)
         self._record_input(None, *rows.take(np.arange(1)))
         self._n_fitted = len(rows)
+        self._open(None)
         return self
 
     def _fit(self, X, Y):
@@ -381,9 +393,11 @@ class LikelihoodKCEF(Floored):
             log.warning("y has %d values: its density has no upper bound there", count)
         x, y, regularization = self.bandwidth_x, self.bandwidth_y, self.regularization
         if x is not None:
-            x = as_bandwidths(x, X.shape[1], "bandwidth_x") / self._scales.x
+            x = as_bandwidths(x, X.shape[1], "bandwidth_x")
+            x = x if self.standardize else x / self._scales.x
         if y is not None:
-            y = float(as_bandwidths(y, 1, "bandwidth_y")[0]) / self._scales.std
+            y = float(as_bandwidths(y, 1, "bandwidth_y")[0])
+            y = y if self.standardize else y / self._scales.std
         self.cv_results_ = {}
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)

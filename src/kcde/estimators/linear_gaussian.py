@@ -14,18 +14,25 @@ from kcde.selection import best_index, log_grid
 
 
 class LinearGaussian(NormalResiduals):
-    """p(y|x) = N(m(x), s²), m(x) = ȳ + (x - x̄)ᵀb with b = argmin Σ_i |y_i - m(x_i)|²/n + λ|b|².
+    """Predict a normal density of y given x, the mean linear and the variance fixed: a baseline.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = N(m(x), s²), m(x) = ȳ + (x - x̄)ᵀb with b = argmin Σ_i |y_i - m(x_i)|²/n + λ|b|².
 
     λ and s² have the largest leave-one-out likelihood: s² is the mean square of the residuals of
     rows left out, and λ the one at which it is smallest (Hoerl and Kennard 1970; Hastie, Tibshirani
-    and Friedman 2009, equation 7.64). Several y have variances of their own and share λ. x is to be
-    on comparable scales. Cost: one eigendecomposition, O(m r² + r³) in all, r and m the smaller and
+    and Friedman 2009, equation 7.64). Several y have variances of their own and share λ.
+    Cost: one eigendecomposition, O(m r² + r³) in all, r and m the smaller and
     the larger of n and d_x. A fit keeps the coefficients and s, nothing of the rows.
 
     Parameters
     ----------
     regularization
         λ, in squared units of x. None: chosen from 41 log-spaced values, 1e-6 to 1e4.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -46,8 +53,8 @@ class LinearGaussian(NormalResiduals):
     >>> X = rng.normal(size=(100, 1))
     >>> Y = 2.0 * X + 0.3 * rng.normal(size=(100, 1))
     >>> model = LinearGaussian().fit(X, Y)
-    >>> model.mean(np.array([[1.0]])).round(1), model.residual_std_.round(1)
-    (array([[2.]]), array([0.3]))
+    >>> model.mean(np.array([[1.0]])).round(1), model.std(X[:1]).round(1)
+    (array([[2.]]), array([[0.3]]))
     """
 
     selection_rule: ClassVar[str] = (
@@ -55,8 +62,9 @@ class LinearGaussian(NormalResiduals):
         "leave-one-out likelihood, in closed form"
     )
 
-    def __init__(self, regularization=None):
+    def __init__(self, regularization=None, *, standardize=True):
         self.regularization = regularization
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)

@@ -42,7 +42,11 @@ IMPLEMENTATIONS = ("sugiyama", "cde")
 
 
 class LSCDE(SignedMixture):
-    """p(y|x) ∝ Σ_l α_l φ_l(x, y), α = max(0, (H + λI)⁻¹ h), normalised over y.
+    """Predict the density of y given x, of any shape, by least squares, for up to 10,000 rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) ∝ Σ_l α_l φ_l(x, y), α = max(0, (H + λI)⁻¹ h), normalised over y.
 
     φ_l(x, y) = exp(-|x - u_l|²/2σ_x²) exp(-|y - v_l|²/2σ_y²) with centres (u_l, v_l) drawn from
     the training pairs; H = ∫ (1/n) Σ_i φ(x_i, y) φ(x_i, y)ᵀ dy and h = (1/n) Σ_i φ(x_i, y_i).
@@ -87,6 +91,9 @@ class LSCDE(SignedMixture):
         dimension in figure 1 and does not say how they are tuned.
     random_state
         Seeds the centres and the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -134,6 +141,7 @@ class LSCDE(SignedMixture):
         folds=5,
         isotropic=True,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -146,6 +154,7 @@ class LSCDE(SignedMixture):
         self.folds = folds
         self.isotropic = isotropic
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1], Y.shape[1])

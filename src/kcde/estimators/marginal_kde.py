@@ -19,7 +19,11 @@ TUNING_ROWS = 1000
 
 
 class MarginalKDE(GaussianMixture):
-    """p(y|x) = p(y) = (1/n) Σ_i N(y; y_i, diag h²) (Silverman 1986, section 3.4.4).
+    """Predict the density of y regardless of x: a baseline that says what x is worth.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = p(y) = (1/n) Σ_i N(y; y_i, diag h²) (Silverman 1986, section 3.4.4).
 
     x may have any columns; they are not used. h has the largest leave-one-out likelihood of 33
     multiples of the standard deviation of y: O(33 n t d_y) time for t tuning rows.
@@ -33,6 +37,9 @@ class MarginalKDE(GaussianMixture):
         Maximum number of rows left out in turn, each from all others; None: 1000.
     random_state
         Seeds the choice of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -57,10 +64,13 @@ class MarginalKDE(GaussianMixture):
         "in 33 steps, leave-one-out likelihood"
     )
 
-    def __init__(self, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0):
+    def __init__(
+        self, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0, standardize=True
+    ):
         self.bandwidth_y = bandwidth_y
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows

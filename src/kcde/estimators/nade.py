@@ -12,14 +12,18 @@ from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_q
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
-from kcde.seeding import require_generator, rng_of
+from kcde.seeding import generator, rng_of
 
 HIDDEN_UNITS = (2, 10, 100)
 COMPONENTS = (1, 2, 5, 10)
 
 
 class NADE(BatchFitted, ConditionalDensity):
-    """p(y|x) = Π_i p(y_{o_i} | x, y_{o_<i}) in any order o, mixtures of Gaussians by one network.
+    """Predict the density of one or more y given x, by a network, from hundreds of rows on.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Π_i p(y_{o_i} | x, y_{o_<i}) in any order o, mixtures of Gaussians by one network.
 
     The network has two layers of rectified units. It sees x, which is always known, the known y,
     and which of y are known; it is trained on random sets of known y, so that it serves every
@@ -30,7 +34,7 @@ class NADE(BatchFitted, ConditionalDensity):
     2500 updates of 100 rows, as in the code of Uria et al. Different from it: hidden weights start
     at the scale that rectified units keep, which makes training layer by layer needless; gradients
     longer than 5 are shortened; standard deviations are at least 0.001; the held-out likelihood is
-    looked at every 25 updates. x and y are to be on unit scale.
+    looked at every 25 updates.
 
     Where the number of units or of components is None, five-fold cross-validation compares all of
     {2, 10, 100} units and {1, 2, 5, 10} components at the number of updates that is best for each
@@ -72,6 +76,9 @@ class NADE(BatchFitted, ConditionalDensity):
         held out, and the network is kept as it is after the last update.
     random_state
         Seeds the folds, initial weights, batches and random orders.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -119,6 +126,7 @@ class NADE(BatchFitted, ConditionalDensity):
         learning_rate=0.02,
         early_stopping=True,
         random_state=0,
+        standardize=True,
     ):
         self.hidden_units = hidden_units
         self.components = components
@@ -130,6 +138,7 @@ class NADE(BatchFitted, ConditionalDensity):
         self.learning_rate = learning_rate
         self.early_stopping = early_stopping
         self.random_state = random_state
+        self.standardize = standardize
 
     def fit(self, X, Y, groups=None) -> "NADE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
@@ -327,16 +336,15 @@ class NADE(BatchFitted, ConditionalDensity):
         columns = np.arange(self.n_outputs_)
         return [columns] + [rng.permutation(columns) for _ in range(count - 1)]
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x) exactly, one column of y after the other; shape (n, n_samples, d_y).
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x) exactly, one column of y after the other; shape (n, k, d_y).
 
         Of several `orders` each draw takes one at random, as the density is their mean.
         """
-        require_generator(rng)
-        X = to_numpy(self._check_features(X))
-        draws = np.empty((len(X), n_samples, self.n_outputs_))
-        for rows in row_blocks(len(X), n_samples * self._width()):
-            repeated = np.repeat(X[rows], n_samples, axis=0).T
+        rng, X = generator(random_state), to_numpy(self._check_features(X))
+        draws = np.empty((len(X), n, self.n_outputs_))
+        for rows in row_blocks(len(X), n * self._width()):
+            repeated = np.repeat(X[rows], n, axis=0).T
             drawn = self._draw_by_orders(repeated, rng).T
             draws[rows] = drawn.reshape(draws[rows].shape)
         return draws

@@ -24,15 +24,18 @@ FACTORS = log_grid(0.01, 2.0, 33)
 
 
 class QuantileForest(GaussianMixture):
-    """p(y|x) = Σ_i w_i(x) N(y; y_i, h²), w_i(x) = (1/T) Σ_t b_ti 1[x_i in the leaf of x] / b_t(x).
+    """Predict the density of one y given x, of any shape, by a random forest, for many columns.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_i w_i(x) N(y; y_i, h²), w_i(x) = (1/T) Σ_t b_ti 1[x_i in the leaf of x] / b_t(x).
 
     The weights of a quantile regression forest (Meinshausen, JMLR 2006, equation 5) with b_ti, how
     often tree t has row i in its bootstrap sample, and b_t(x), the size of its leaf; a Gaussian
     makes them a density. The forest is that of the library quantile-forest (`pip install
     'kcde[compare]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
     weights at a training row are those of the trees that have not seen it. One y. Trees take x and
-    y in float32: bring columns that are far from 0 for their spread to unit scale, with
-    `Standardised`.
+    y in float32: without `standardize`, columns far from 0 for their spread lose digits.
 
     Cost: a forest for each of four sizes of a leaf, O(T n d_x log² n), and O(33 n²) exponentials
     each; a density O(T log n + n).
@@ -48,6 +51,9 @@ class QuantileForest(GaussianMixture):
         T.
     random_state
         Seeds the bootstrap samples.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -76,18 +82,26 @@ class QuantileForest(GaussianMixture):
         "each y (0.01…2 standard deviations in 33 steps) by out-of-bag likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, several_y=False)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    def __init__(self, min_samples_leaf=None, bandwidth_y=None, *, trees=100, random_state=0):
+    def __init__(
+        self,
+        min_samples_leaf=None,
+        bandwidth_y=None,
+        *,
+        trees=100,
+        random_state=0,
+        standardize=True,
+    ):
         self.min_samples_leaf = min_samples_leaf
         self.bandwidth_y = bandwidth_y
         self.trees = trees
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
-        checks.one_y(self, Y)
         checks.whole("min_samples_leaf", self.min_samples_leaf, optional=True)
         checks.whole("trees", self.trees)
         std = column_std(Y)

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import ClassVar
 
-import numpy as np
-
 from kcde.arrays import array_namespace
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators.base import ConditionalDensity
@@ -13,7 +11,11 @@ from kcde.estimators.marginal_kde import TUNING_ROWS, MarginalKDE
 
 
 class ResidualKDE(ConditionalDensity):
-    """p(y|x) = (1/n) Σ_i N(y; m(x) + e_i, diag h²): m of `LinearGaussian`, e_i left-out residuals.
+    """Predict the density of y given x, linear but for residuals of any one shape: a baseline.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = (1/n) Σ_i N(y; m(x) + e_i, diag h²): m of `LinearGaussian`, e_i left-out residuals.
 
     e_i is what is left of y_i by the regression on all other rows, so that p is not narrower than
     what a new row meets. h has the largest leave-one-out likelihood among 33 multiples of the
@@ -31,6 +33,9 @@ class ResidualKDE(ConditionalDensity):
         Maximum number of residuals left out in turn; None: 1000.
     random_state
         Seeds the choice of these.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------
@@ -60,18 +65,25 @@ class ResidualKDE(ConditionalDensity):
     )
 
     def __init__(
-        self, regularization=None, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0
+        self,
+        regularization=None,
+        bandwidth_y=None,
+        *,
+        tuning_rows=TUNING_ROWS,
+        random_state=0,
+        standardize=True,
     ):
         self.regularization = regularization
         self.bandwidth_y = bandwidth_y
         self.tuning_rows = tuning_rows
         self.random_state = random_state
+        self.standardize = standardize
 
     def _fit(self, X, Y):
         self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         options = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
-        kde = MarginalKDE(self.bandwidth_y, **options)
+        kde = MarginalKDE(self.bandwidth_y, **options, standardize=False)
         self.residuals_ = kde.fit(None, array_namespace(X).asarray(residuals))
         self.bandwidth_y_ = self.residuals_.bandwidth_y_
 
@@ -120,10 +132,10 @@ class ResidualKDE(ConditionalDensity):
 
         return by_blocks(of, X.shape[0], nodes.shape[0], like=X)
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x) exactly, shape (n, n_samples, d_y): a residual, then a Gaussian."""
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x) exactly, shape (n, k, d_y): a residual, then a Gaussian."""
         X = self._check_features(X)
-        residuals = self.residuals_.sample(X[:, :0], n_samples, rng)
+        residuals = self.residuals_.sample(X[:, :0], n, random_state)
         return self._ridge.predict(X)[:, None, :] + residuals
 
     def _cdf(self, X, y):

@@ -7,7 +7,11 @@ from kcde.estimators.cme import CME
 
 
 class SmoothedCME(SmoothedWeights):
-    """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `CME` on the pivots of y.
+    """Predict the density of y given x, of any shape, by smoothing the weights of `CME`.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `CME` on the pivots of y.
 
     CME itself estimates expectations: its weights are on the pivots and need not sum to one.
 
@@ -26,6 +30,9 @@ class SmoothedCME(SmoothedWeights):
         Number of folds of the cross-validation by held-out log likelihood.
     random_state
         Seeds the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

@@ -7,7 +7,11 @@ from kcde.estimators.jdl import JDL
 
 
 class SmoothedJDL(SmoothedWeights):
-    """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `JDL` on the training rows of y.
+    """Predict the density of y given x, of any shape, by smoothing the weights of `JDL`.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_j w_j(x) N(y; y_j, h² I) with the weights of `JDL` on the training rows of y.
 
     JDL itself estimates expectations: its distribution is on the rows and has no density.
 
@@ -26,6 +30,9 @@ class SmoothedJDL(SmoothedWeights):
         Number of folds of the cross-validation by held-out log likelihood.
     random_state
         Seeds the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
 
     Attributes
     ----------

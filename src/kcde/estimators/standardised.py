@@ -3,20 +3,15 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import to_numpy
 from kcde.estimators._shared.distribution import Distribution
-from kcde.estimators._shared.rows import (
-    SMALLEST_STD,
-    RowChecks,
-    check_not_constant,
-    check_pairs,
-    grouping,
-)
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, grouping
+from kcde.estimators._shared.units import Units, without_standardising
 
 
-class Wrapper(RowChecks, BaseEstimator):
+class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
     """The methods of a fitted density `estimator_`, whose x and y may be in other units."""
 
     @property
@@ -25,114 +20,75 @@ class Wrapper(RowChecks, BaseEstimator):
         return self.estimator.tags
 
     @property
-    def _units(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Mean and standard deviation of each y, and the sum of the logarithms of the latter."""
-        return np.zeros(1), np.ones(1), 0.0
-
-    def _inner_x(self, X):
-        """Return x as the density inside takes it."""
-        self._check_fitted()
-        return X
-
-    def _inner_y(self, Y):
-        """Return y as the density inside takes it."""
-        self._check_fitted()
-        return Y
-
-    def _inner_pair(self, X, Y) -> tuple:
-        return self._inner_x(X), self._inner_y(Y)
+    def _inside(self):
+        return self._check_fitted().estimator_
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        inner = self._inner_pair(X, Y)
-        return self.estimator_.log_density(*inner) - self._units[2]
+        return self._inside.log_density(X, Y)
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = self._inner_y(Y)
-        at = self.estimator_.log_density_at(Y)
-        return lambda X: at(self._inner_x(X)) - self._units[2]
+        return self._inside.log_density_at(Y)
 
     def density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at Y (q, d_y); may be signed."""
-        Y = self._inner_y(Y)
-        at = self.estimator_.density_at(Y)
-        return lambda X: at(self._inner_x(X)) * float(np.exp(-self._units[2]))
+        return self._inside.density_at(Y)
 
     def score(self, X, Y) -> float:
         """Return the mean log density of the pairs, nats."""
-        log_density = self.log_density(X, Y)
-        return float(array_namespace(log_density).mean(log_density))
+        return float(np.mean(to_numpy(self.log_density(X, Y))))
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q), with f on the units of y."""
-        X = self._inner_x(X)
-        return self.estimator_.conditional_expectation(lambda Y: f(self._restore(Y)), X)
+        return self._inside.conditional_expectation(f, X)
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), where the estimator inside has it."""
-        X = self._inner_x(X)
-        return self._restore(self.estimator_.mean(X))
+        return self._inside.mean(X)
 
     def variance(self, X):
-        """Return the variance of each y given x, shape (n, d_y), where the estimator has it."""
-        X = self._inner_x(X)
-        variance = self.estimator_.variance(X)
-        return variance * array_namespace(variance).asarray(self._units[1] ** 2)
+        """Return the variance of each y given x, shape (n, d_y)."""
+        return self._inside.variance(X)
 
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
-        inner = self._inner_pair(X, Y)
-        return self.estimator_.cdf(*inner)
+        return self._inside.cdf(X, Y)
 
     def crps(self, X, Y):
         """Return the CRPS of pairs X (n, d_x) and Y (n,) or (n, 1) in the units of y, (n,)."""
-        inner = self._inner_pair(X, Y)
-        return self.estimator_.crps(*inner) * float(self._units[1][0])
+        return self._inside.crps(X, Y)
 
     def cdf_and_crps(self, X, Y) -> tuple:
         """Return `cdf` and `crps`, shape (n,) each, for about the cost of one."""
-        inner = self._inner_pair(X, Y)
-        cdf, crps = self.estimator_.cdf_and_crps(*inner)
-        return cdf, crps * float(self._units[1][0])
+        return self._inside.cdf_and_crps(X, Y)
 
     def quantile(self, X, p):
         """Return the p-quantiles of y given x: (n,), or (n, k) for k of them."""
-        X = self._inner_x(X)
-        return self._restore_one(self.estimator_.quantile(X, p))
+        return self._inside.quantile(X, p)
 
     def interval(self, X, level: float):
         """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        X = self._inner_x(X)
-        return self._restore_one(self.estimator_.interval(X, level))
+        return self._inside.interval(X, level)
 
     def mode(self, X):
         """Return the y of the highest density of each x, shape (n,)."""
-        X = self._inner_x(X)
-        return self._restore_one(self.estimator_.mode(X))
+        return self._inside.mode(X)
 
-    plot = Distribution.plot
+    def sample(self, X, n: int, random_state):
+        """Draw y: shape (n, k) after a fit to y (n,), else (n, k, d_y)."""
+        return self._inside.sample(X, n, random_state)
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw y, shape (n, n_samples, d_y)."""
-        X = self._inner_x(X)
-        return self._restore(self.estimator_.sample(X, n_samples, rng))
-
-    def _restore(self, Y):
-        xp, (mean, std, _) = array_namespace(Y), self._units
-        return Y * xp.asarray(std) + xp.asarray(mean)
-
-    def _restore_one(self, y):
-        """Return values of a one-dimensional y in its units, any shape."""
-        mean, std, _ = self._units
-        return y * float(std[0]) + float(mean[0])
+    predict, std = Distribution.predict, Distribution.std
+    pdf, plot = Distribution.pdf, Distribution.plot
 
 
 class Standardised(Wrapper):
-    """Fit an estimator to x and y of mean 0 and standard deviation 1; densities in original units.
+    """Any density of y given x, fitted to x and y of mean 0 and standard deviation 1.
 
-    log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. Columns of x that are constant in the training rows
-    are dropped and recorded in `dropped_`.
+    log p(y|x) = log p̃(ỹ|x̃) - Σ log s_y. The estimators do the same by themselves, by
+    `standardize=True`, which is switched off inside; this is for others, as `JointDensity`, or
+    where columns of x may be constant: here they are dropped, and recorded in `dropped_`.
 
     Parameters
     ----------
@@ -177,11 +133,10 @@ class Standardised(Wrapper):
             varies, is below 1e-140; besides what the estimator itself refuses.
         """
         scaled = self._learn_scales(X, Y)
-        self.estimator_ = clone(self.estimator)
         try:
             self.estimator_.fit(*scaled, **grouping(self.estimator_, groups))
         finally:
-            self._sync_fitted()
+            self._sync_fitted(Y)
         return self
 
     @staticmethod
@@ -205,78 +160,50 @@ class Standardised(Wrapper):
         for i, (model, X, Y) in enumerate(zip(models, Xs, Ys, strict=True)):
             try:
                 scaled[i] = model._learn_scales(X, Y)
-                model.estimator_ = clone(model.estimator)
             except ValueError as error:
                 outcomes[i] = error
         if scaled:
             inner = [models[i].estimator_ for i in scaled]
-            Xs, Ys = zip(*scaled.values(), strict=True)
-            fitted = type(inner[0]).fit_many(inner, Xs, Ys, return_errors=True)
+            pairs = zip(*scaled.values(), strict=True)
+            fitted = type(inner[0]).fit_many(inner, *pairs, return_errors=True)
             for i, outcome in zip(scaled, fitted, strict=True):
                 if isinstance(outcome, Exception):
                     outcomes[i] = outcome
-                models[i]._sync_fitted()
+                models[i]._sync_fitted(Ys[i])
         return outcomes
 
-    def _sync_fitted(self) -> None:
+    def _sync_fitted(self, outputs) -> None:
         """Mark this estimator as not fitted if the inner one is not."""
-        if not hasattr(self.estimator_, "n_features_in_"):
+        if hasattr(self.estimator_, "n_features_in_"):
+            self._open(self._units, outputs)
+        else:
             self._reset()
 
     def _learn_scales(self, X, Y) -> tuple:
-        """Set the means and standard deviations; return X and Y in standard units."""
+        """Set the units, and the unfitted clone; return X and Y in standard units."""
         given, outputs = X, Y
         X, Y = check_pairs(X, Y)
         check_not_constant(Y)
-        self.mean_x_, self.std_x_ = _moments("X", X)
-        self.mean_y_, self.std_y_ = _moments("Y", Y)
-        self.dropped_ = np.flatnonzero(self.std_x_ == 0).tolist()
-        self._kept = np.flatnonzero(self.std_x_ > 0)
-        self.log_scale_ = float(np.sum(np.log(self.std_y_)))
+        units = Units(X, Y, drop=True)
+        self._reset()
+        self._units, self.log_scale_ = units, units.log_scale
+        self.mean_x_, self.std_x_ = units.mean_x, units.std_x
+        self.mean_y_, self.std_y_ = units.mean_y, units.std_y
+        self.dropped_ = np.setdiff1d(np.arange(X.shape[1]), units.columns).tolist()
         self._record_input(given, X, Y, outputs)
-        return self.transform_x(X), self.transform_y(Y)
+        self.estimator_ = without_standardising(clone(self.estimator))
+        return units.x(X), units.y(Y)
 
     def transform_x(self, X):
         """Return standardised x without the dropped columns."""
-        return _standardise(self._check_features(X), self.mean_x_, self.std_x_, self._kept)
+        X = self._check_features(X)
+        return self._units.x(X)
 
     def transform_y(self, Y):
         """Return standardised y."""
-        columns = np.arange(self._check_fitted().n_outputs_)
-        return _standardise(self._check_outputs(Y), self.mean_y_, self.std_y_, columns)
-
-    @property
-    def _units(self):
-        return self.mean_y_, self.std_y_, self.log_scale_
-
-    _inner_x, _inner_y = transform_x, transform_y
-
-    def _inner_pair(self, X, Y):
-        X, Y = self._check_pair(X, Y)
-        return self.transform_x(X), self.transform_y(Y)
+        Y = self._check_outputs(Y)
+        return self._units.y(Y)
 
     def nonpositive_share(self, X, Y) -> float:
         """Return the share of the pairs where the estimate inside, if signed, is not positive."""
-        inner = self._inner_pair(X, Y)
-        return self.estimator_.nonpositive_share(*inner)
-
-
-def _moments(name: str, array) -> tuple[np.ndarray, np.ndarray]:
-    values = to_numpy(array)
-    std = values.std(axis=0)
-    # Rounding gives a constant column a standard deviation of some ulps, not 0.
-    constant = np.ptp(values, axis=0) == 0
-    std[constant] = 0.0
-    small = ~constant & (std < SMALLEST_STD)
-    if np.any(small):
-        columns = np.flatnonzero(small).tolist()
-        raise ValueError(
-            f"{name} varies by less than {SMALLEST_STD:g} in column(s) {columns}: scale them up"
-        )
-    return values.mean(axis=0), std
-
-
-def _standardise(array, mean, std, columns):
-    xp = array_namespace(array)
-    kept = xp.take(array, xp.asarray(columns), axis=1)
-    return (kept - xp.asarray(mean[columns])) / xp.asarray(std[columns])
+        return self._inside.nonpositive_share(X, Y)

@@ -63,7 +63,7 @@ def _median(distances: np.ndarray) -> float:
 def _operator(kernel_x: str, bandwidth_x, bandwidth_y, alpha, reference, reference_box) -> dict:
     """Return signed weights in the published formula, with α = α' and points of a box."""
     common = {"kernel_x": kernel_x, "weights": "signed", "scaling": "published"}
-    common |= {"bandwidth_x": bandwidth_x, "bandwidth_y": bandwidth_y}
+    common |= {"bandwidth_x": bandwidth_x, "bandwidth_y": bandwidth_y, "standardize": False}
     common |= {"reference": reference, "reference_box": reference_box}
     return common | dict.fromkeys(("regularization", "output_regularization"), alpha)
 

@@ -58,7 +58,7 @@ def measure(job: Mapping) -> dict[str, float]:
     before = peak_memory()
 
     def fit(**more) -> None:
-        cls(**job["options"], **more).fit(None, Y)
+        cls(**job["options"], **more, standardize=False).fit(None, Y)
 
     if "wanted" in job:
         seconds = _iterated(lambda k: fit(iterations=k), job["measured"], job["wanted"])

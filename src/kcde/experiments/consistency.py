@@ -135,8 +135,8 @@ def errors(target: Target, x, y, regularization: float) -> tuple[float, float]:
     The norm is that of the RKHS, in which T_0 has norm `NORM`; the divergence is expected over x.
     The pairs have the shapes (n,) and are where KCEF is to compute.
     """
-    given = {"bandwidth_x": BANDWIDTH_X, "bandwidth_y": BANDWIDTH_Y, "base_std": BASE_STD}
-    model = KCEF(**given, regularization=regularization).fit(x[:, None], y[:, None])
+    given = BANDWIDTH_X, BANDWIDTH_Y, regularization, BASE_STD
+    model = KCEF(*given, standardize=False).fit(x[:, None], y[:, None])
     found = to_numpy(x), to_numpy(y), to_numpy(model.coef_[:, 0])
     estimated = _well_specified.estimate_coefficients(*found, regularization)
     grid, xp = target.grid, array_namespace(x)

@@ -10,7 +10,7 @@ _LEARNT = ("reference", "weights")
 
 
 def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_rows=None):
-    """Return an unfitted estimator.
+    """Return an unfitted estimator, of rows that the experiment standardises where it wants to.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_
         If the class does not exist, or does not know one of the options.
     """
     known = estimator_class(estimator)._get_param_names()
-    common = {"random_state": random_state, "tuning_rows": tuning_rows}
+    common = {"random_state": random_state, "tuning_rows": tuning_rows, "standardize": False}
     given = {name: common[name] for name in common if name in known} | dict(options)
     try:
         return configured(estimator, given)

@@ -63,7 +63,7 @@ def select(model, X, Y, reference: operator.Reference, folds: list[np.ndarray]):
     shifts = grids.output_regularization * (1 if published else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
     widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
-    kernels = [operator.make_kernel(model.kernel_x, sigma, model.periods) for sigma in widths]
+    kernels = [operator.make_kernel(model.kernel_x, sigma, model._periods) for sigma in widths]
     criterion, least = CRITERIA[model.selection], float(np.min(grids.regularization))
     score = np.zeros([len(grid) for grid in grids])
     for held_out in folds:
@@ -115,10 +115,10 @@ def _bandwidths_x(model, X) -> list:
     values = to_numpy(X)
     if not np.any(np.ptp(values, axis=0)):
         return [1.0]
-    if model.periods is None or all(period is None for period in model.periods):
+    if model._periods is None or all(period is None for period in model._periods):
         return list(FACTORS_X * median_trick(values, 0.5, "X"))
     columns = (values[:, i : i + 1] for i in range(values.shape[1]))
-    each = [_median_way(c, p) for c, p in zip(columns, model.periods, strict=True)]
+    each = [_median_way(c, p) for c, p in zip(columns, model._periods, strict=True)]
     return list(FACTORS_X[:, None] * np.array(each))
 
 

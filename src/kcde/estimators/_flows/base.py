@@ -50,6 +50,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         candidates=None,
         moment_samples=1000,
         random_state=0,
+        standardize=True,
     ):
         self.hidden_units = hidden_units
         self.blocks = blocks
@@ -59,6 +60,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
         self.candidates = candidates
         self.moment_samples = moment_samples
         self.random_state = random_state
+        self.standardize = standardize
 
     def fit(self, X, Y, groups=None) -> "ConditionalFlow":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).

@@ -135,7 +135,7 @@ class ChebyshevInterpolant:
             raise ValueError(
                 f"y runs from {lower:g} to {upper:g}, and its density varies over {width:g}: too "
                 "wide to tabulate for Hamiltonian Monte Carlo; draw with sample, or rescale y, as "
-                "Standardised does"
+                "standardize=True does"
             )
         self._count = ceil(_NODES_PER_WIDTH * (upper - lower) / width) + _FEWEST
 

@@ -5,14 +5,15 @@ from copy import copy
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import Basis, Projection
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
 from kcde.estimators._shared.threads import thread_limit
+from kcde.estimators._shared.units import Units
 from kcde.estimators.base import ConditionalDensity, Tags
-from kcde.seeding import require_generator
+from kcde.seeding import generator
 
 
 class Summary(NamedTuple):
@@ -54,7 +55,7 @@ def with_regularizations(model, values: Sequence[float]) -> list:
     return models
 
 
-class LowRankConditional(RowChecks, BaseEstimator):
+class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
     """Conditional expectations E[f(Y)|x] = f̄ + φᵀ H ψ(x), in a basis of each variable.
 
     X and Y are arrays or data frames; Y of shape (n,), also a Series, stands for (n, 1). Every
@@ -145,10 +146,11 @@ class LowRankConditional(RowChecks, BaseEstimator):
     def _fit_models(self, models: list, X, Y, summary: Summary | None, return_errors: bool):
         for model in models:
             model._check_parameters()
-        given = X
+        given, outputs = X, Y
         if summary is None:
             X, Y = check_pairs(X, Y, copy=True)
             check_not_constant(Y)
+        units = Units(*check_pairs(X, Y)) if self.standardize else None
         with thread_limit((Y if summary is None else summary.basis_y.points).shape[0]):
             summary = self.summarise(X, Y) if summary is None else summary
             # Each from the one before it.
@@ -163,6 +165,7 @@ class LowRankConditional(RowChecks, BaseEstimator):
                     outcomes.append(error)
         for model in models:
             model._record_feature_names(given)
+            model._open(units, outputs)
         return outcomes
 
     def summarise(
@@ -251,6 +254,10 @@ class LowRankConditional(RowChecks, BaseEstimator):
         """Return E[Y|x], shape (n, d_y), raw: as `conditional_expectation` of y."""
         return self.conditional_expectation(lambda Y: Y, X)
 
+    def predict(self, X):
+        """Return E[Y|x], raw: shape (n,) after a fit to y (n,), else (n, d_y)."""
+        return self.mean(X)
+
     def conditional_probability(self, indicator: Callable, X):
         """Return P(Y in A|x), shape (n,), raw: neither clipped nor renormalised.
 
@@ -280,40 +287,39 @@ class LowRankConditional(RowChecks, BaseEstimator):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
         return self._weights_of([self], self.features(X))[0]
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
+    def sample(self, X, n: int, random_state):
         """Draw rows of `support_` by their weights, negative ones taken as zero.
 
         Parameters
         ----------
         X
             Shape (n, d_x).
-        n_samples
-            Draws for each row.
-        rng
-            Source of the draws.
+        n
+            Draws for each row, k.
+        random_state
+            A whole number, or a numpy Generator.
 
         Returns
         -------
-        shape (n, n_samples, d_y)
+        shape (n, k) after a fit to y (n,), else (n, k, d_y)
 
         Raises
         ------
         FloatingPointError
             If no weight is positive at some x.
         """
-        require_generator(rng)
-        X = self._check_features(X)
+        rng, X = generator(random_state), self._check_features(X)
         support = self.support_
         draws = []
         for rows in row_blocks(X.shape[0], support.shape[0], like=X):
             cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X[rows, :])), 0.0), axis=1)
             if not np.all(cumulative[:, -1] > 0):
                 raise FloatingPointError("no weight is positive at some x; constrain the fit")
-            uniform = rng.random((len(cumulative), n_samples)) * cumulative[:, -1:]
+            uniform = rng.random((len(cumulative), n)) * cumulative[:, -1:]
             pairs = zip(cumulative, uniform, strict=True)
             draws += [np.searchsorted(c, u, side="right") for c, u in pairs]
         taken = take_rows(support, np.concatenate(draws))
-        return array_namespace(X).reshape(taken, (X.shape[0], n_samples, support.shape[1]))
+        return array_namespace(X).reshape(taken, (X.shape[0], n, support.shape[1]))
 
 
 def _moment_functions(Y):

@@ -146,7 +146,7 @@ class GaussianBases:
 
     def make_basis_x(self, X) -> KernelBasis:
         """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
-        return self._gaussian_basis(X, self.bandwidth_x, "X")
+        return self._gaussian_basis(self._scaled(X), self.bandwidth_x, "X")
 
     def _gaussian_basis(self, points, bandwidth, name: str) -> KernelBasis:
         xp, d = array_namespace(points), points.shape[1]
@@ -185,6 +185,7 @@ class GaussianPairBases(GaussianBases):
         pivots="greedy",
         store="auto",
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -195,10 +196,11 @@ class GaussianPairBases(GaussianBases):
         self.pivots = pivots
         self.store = store
         self.random_state = random_state
+        self.standardize = standardize
 
     def make_basis_y(self, Y) -> KernelBasis:
         """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
-        return self._gaussian_basis(Y, self.bandwidth_y, "Y")
+        return self._gaussian_basis(self._scaled(Y), self.bandwidth_y, "Y")
 
 
 class PolynomialBasis(Basis):

@@ -40,6 +40,7 @@ class SmoothedWeights(GaussianMixture):
         max_rank=None,
         folds=5,
         random_state=0,
+        standardize=True,
     ):
         self.bandwidth_x = bandwidth_x
         self.bandwidth_y = bandwidth_y
@@ -49,10 +50,11 @@ class SmoothedWeights(GaussianMixture):
         self.max_rank = max_rank
         self.folds = folds
         self.random_state = random_state
+        self.standardize = standardize
 
     def _model(self, bandwidth_x, bandwidth_y, regularization=1.0) -> LowRankConditional:
         """Return an unfitted estimator of weights."""
-        options = {"tolerance": self.tolerance, "max_rank": self.max_rank}
+        options = {"tolerance": self.tolerance, "max_rank": self.max_rank, "standardize": False}
         return self.weights_class(bandwidth_x, bandwidth_y, regularization, **options)
 
     def _fit(self, X, Y):

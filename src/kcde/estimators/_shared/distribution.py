@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._shared.rows import by_blocks
+from kcde.estimators._shared.rows import RowChecks, by_blocks
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
 from kcde.estimators._shared.threads import limit_threads
 from kcde.panels import numbered
@@ -21,12 +21,37 @@ _GOLDEN, _GOLDEN_STEPS = (np.sqrt(5.0) - 1.0) / 2.0, 40
 _ENDS, _POINTS, _MOST_CURVES = (0.001, 0.999), 400, 20  # of a picture
 
 
-class Distribution:
-    """Adds `mean`, `cdf`, `quantile`, `interval`, `crps`, `mode` and `plot` to a density.
+class Distribution(RowChecks):
+    """Adds `predict`, `mean`, `std`, `pdf`, `cdf`, `quantile`, `crps`, `mode` … to a density.
 
     By quadrature of the density; a subclass whose distribution function has a closed form
     overrides `_cdf`, `_cdf_at`, `_quantile` and `_crps`.
     """
+
+    def predict(self, X):
+        """Return E[Y|x], an array: shape (n,) after a fit to y (n,), else (n, d_y)."""
+        return self.mean(X)
+
+    def std(self, X):
+        """Return the standard deviation of y given x, of the shape of `predict`."""
+        return self.variance(X) ** 0.5
+
+    def pdf(self, X, Y):
+        """Return p(y|x), per unit of y, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        log_density = self.log_density(X, Y)
+        return array_namespace(log_density).exp(log_density)
+
+    def variance(self, X):
+        """Return the variance of each y given x, shape (n, d_y), for X (n, d_x)."""
+        X = self._check_features(X)
+        xp, mean = array_namespace(X), self.mean(X)
+        centre = xp.mean(mean, axis=0)
+
+        def one_and_square(Y):
+            return xp.concat([xp.ones_like(Y[:, :1]), (Y - centre) ** 2], axis=1)
+
+        found = self.conditional_expectation(one_and_square, X)
+        return xp.clip(found[:, 1:] / found[:, :1] - (mean - centre) ** 2, min=0.0)
 
     @limit_threads
     def mean(self, X):

@@ -14,6 +14,7 @@ from kcde.estimators._shared.pushforward import normal_nodes
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators.base import ConditionalDensity
+from kcde.seeding import generator
 
 _NODES = 200
 
@@ -160,6 +161,15 @@ class Floored(ConditionalDensity):
         X = self._check_features(X)
         return (1.0 - self.weight_) * self._inside.mean(X) + self.weight_ * self._floor.location
 
+    def variance(self, X):
+        """Return the variance of each y, shape (n, d_y); of p alone under a floor without one."""
+        X, inside = self._check_features(X), self._inside
+        if not isinstance(self._floor, Normal):
+            return inside.variance(X)
+        apart = (inside.mean(X) - self._floor.location) ** 2
+        within = inside.variance(X) + self.weight_ * apart
+        return (1.0 - self.weight_) * within + self.weight_ * self._floor.scale**2
+
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], shape (n, q): that of p, and that of the floor.
 
@@ -187,13 +197,13 @@ class Floored(ConditionalDensity):
         nodes, weights = self._floor.nodes()
         return nodes[:, None], weights
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x), shape (n, n_samples, d_y): with chance ε from the floor."""
-        X = self._check_features(X)
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x), shape (n, k, d_y): with chance ε from the floor."""
+        rng, X = generator(random_state), self._check_features(X)
         xp = array_namespace(X)
-        draws = self._inside.sample(X, n_samples, rng)
+        draws = self._inside.sample(X, n, rng)
         below = self._floor.sample(tuple(draws.shape), rng)
-        taken = rng.random((X.shape[0], n_samples, 1)) < self.weight_
+        taken = rng.random((X.shape[0], n, 1)) < self.weight_
         return xp.where(xp.asarray(taken), xp.asarray(below), draws)
 
     def _require_distribution(self):

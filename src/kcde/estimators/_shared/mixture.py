@@ -22,7 +22,7 @@ from kcde.estimators.base import ConditionalDensity
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import equal, is_wide, neighbourhoods
-from kcde.seeding import require_generator
+from kcde.seeding import generator
 
 _TOLERANCE = 1e-10  # of a quantile, in the smallest standard deviation
 
@@ -213,11 +213,10 @@ class GaussianMixture(ConditionalDensity):
 
         return at
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x) exactly: a component, then a Gaussian; shape (n, n_samples, d_y)."""
-        require_generator(rng)
-        X = self._check_features(X)
-        return array_namespace(X).asarray(self._sample_multivariate(X, n_samples, rng))
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x) exactly: a component, then a Gaussian; shape (n, k, d_y)."""
+        rng, X = generator(random_state), self._check_features(X)
+        return array_namespace(X).asarray(self._sample_multivariate(X, n, rng))
 
     def _sample_multivariate(self, X, n_samples, rng):
         cumulative = np.cumsum(np.exp(to_numpy(self._log_weights(X))), axis=1)
@@ -326,8 +325,8 @@ class SignedMixture(GaussianMixture):
         density = to_numpy(self._pair_density(X, Y))
         return float(np.mean(density <= 0.0))
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x), or in proportion to its positive part; shape (n, n_samples, d_y).
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x), or in proportion to its positive part; shape (n, k, d_y).
 
         Signed weights: by inversion for d_y = 1; else draws from the components with positive
         weights are accepted with chance p/p₊.
@@ -338,8 +337,8 @@ class SignedMixture(GaussianMixture):
             If almost none is accepted, because the weights cancel.
         """
         if self.weights != "signed":
-            return super().sample(X, n_samples, rng)
-        return ConditionalDensity.sample(self, X, n_samples, rng)
+            return super().sample(X, n, random_state)
+        return ConditionalDensity.sample(self, X, n, random_state)
 
     def _sample_multivariate(self, X, n_samples, rng):
         if self.weights != "signed":

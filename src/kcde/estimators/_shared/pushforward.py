@@ -11,7 +11,7 @@ from kcde.arrays import array_namespace, normal_cdf
 from kcde.estimators._shared.mixture import normal_crps
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators.base import ConditionalDensity
-from kcde.seeding import require_generator, rng_of
+from kcde.seeding import generator, rng_of
 
 _HERMITE_NODES = 64
 DRAWS = 20_000
@@ -71,12 +71,11 @@ class Pushforward(ConditionalDensity):
 
         return by_blocks(of, X.shape[0], nodes.shape[1] * self.n_outputs_, like=X)
 
-    def sample(self, X, n_samples: int, rng: np.random.Generator):
-        """Draw from p(y|x) exactly, as T_x of normal draws; shape (n, n_samples, d_y)."""
-        require_generator(rng)
-        X = self._check_features(X)
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x) exactly, as T_x of normal draws; shape (n, k, d_y)."""
+        rng, X = generator(random_state), self._check_features(X)
         xp = array_namespace(X)
-        draws = rng.standard_normal((X.shape[0], n_samples, self.n_outputs_))
+        draws = rng.standard_normal((X.shape[0], n, self.n_outputs_))
         return self._push(X, xp.asarray(draws))
 
 

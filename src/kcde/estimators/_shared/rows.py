@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks
+from kcde.estimators._shared.units import Units, translated
 
 LARGEST_VALUE = 1e100
 """Squares of larger values, over those of a small bandwidth, leave the range of float64."""
 
 LARGEST_IN_FLOAT32 = 1e15
 """The same for what is trained in float32."""
-
-SMALLEST_STD = 1e-140
-"""Squares of deviations this small are at the end of the normal numbers of float64."""
 
 _NUMERIC = "biuf"
 
@@ -36,7 +34,7 @@ def check_rows(
     shape = tuple(array.shape)
     if array.ndim != 2:
         expected = f"{'(n,) or ' * vector}(n, {'d' if columns is None else columns})"
-        hint = f"; use {name}{row} for one row" if shape == (columns,) else ""
+        hint = f". Reshape your data: {name}{row} is one row" if shape == (columns,) else ""
         if array.ndim == 1 and columns in (None, 1):
             hint = f"; use {name}{column} for one column"
         raise ValueError(f"{name} must have shape {expected}; got shape {shape}{hint}")
@@ -50,7 +48,7 @@ def check_rows(
             raise ValueError(f"{name} has NaN or infinite values; drop or fill those rows first")
         raise ValueError(
             f"{name} has values beyond {largest:g}, too large for their squares: bring it to unit "
-            f"scale with Standardised or, beyond {LARGEST_VALUE:g}, by a power of ten"
+            f"scale with standardize=True or, beyond {LARGEST_VALUE:g}, by a power of ten"
         )
     return array
 
@@ -108,6 +106,8 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE, *, copy: bool = False):
     A model that keeps the pairs asks for a `copy`, which what the caller later does to its arrays
     does not reach.
     """
+    if Y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
     Y = check_rows("Y", Y, vector=True, largest=largest)
     X = Y[:, :0] if X is None else check_rows("X", X, largest=largest)
     check_same_length(X, Y)
@@ -179,17 +179,58 @@ def grouping(estimator, groups) -> dict:
 
 
 class RowChecks:
-    """Checks of X and Y after `fit`, for an estimator to inherit.
+    """Checks of X and Y after `fit`, and answers in their units, for an estimator to inherit.
 
     `fit` calls `_record_input`, which sets `n_features_in_`, `n_outputs_` and, if X is a data frame
-    whose column names are strings, `feature_names_in_`.
+    whose column names are strings, `feature_names_in_`; and ends with `_open`.
     """
+
+    standardize = False
+    _units: Units | None = None
+    """What `fit` standardised by, if it did."""
+
+    _outside = False
+    """Whether its methods are asked in the units of `fit`, see `kcde.estimators._shared.units`."""
+
+    _y_is_flat = False
+    """Whether `fit` had y of shape (n,)."""
 
     largest_value: ClassVar[float] = LARGEST_VALUE
     """Size of the largest value of X and Y that the estimator takes."""
 
     _output_names: list | None = None
     """Names of the columns of a data frame Y, as `names_of` returns them."""
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        for name, member in list(vars(cls).items()):
+            if (method := translated(name, member)) is not member:
+                setattr(cls, name, method)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.tags.several_y
+        if tags.regressor_tags is not None:
+            tags.regressor_tags.poor_score = self.tags.density  # it is no R²
+        return tags
+
+    def _open(self, units: Units | None, outputs=None) -> None:
+        """End a fit: from here on methods are asked in the units of X and of the Y given."""
+        self._units, self._outside = units, True
+        given = outputs if hasattr(outputs, "ndim") else np.asarray(outputs)
+        self._y_is_flat = given.ndim == 1
+
+    def _scaled(self, points):
+        """Return training rows of x or of y as they are fitted to."""
+        return Units(points).x(points) if self.standardize else points
+
+    def _restored(self, Y):
+        """Return learned y in the units in which methods are asked."""
+        return self._units.restore(Y) if self._outside and self._units else Y
+
+    @property
+    def _largest(self) -> float:
+        return LARGEST_VALUE if self._outside and self._units else self.largest_value
 
     def _record_input(self, given, X, Y=None, outputs=None) -> None:
         """Keep the widths of checked X and Y, and the names of the X and Y that were given."""
@@ -214,6 +255,7 @@ class RowChecks:
     def _reset(self) -> None:
         """Make the estimator unfitted after a failed `fit`."""
         vars(self).pop("n_features_in_", None)
+        self._outside = False
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
@@ -232,13 +274,13 @@ class RowChecks:
         if X is None and not columns:
             return self._no_x
         self._check_feature_names(X)
-        return check_rows("X", X, columns, some=True, largest=self.largest_value)
+        return check_rows("X", X, columns, some=True, largest=self._largest)
 
     def _check_outputs(self, Y):
         """Return checked Y (n, d_y)."""
         columns = self._check_fitted().n_outputs_
         check_names(Y, self._output_names)
-        return check_rows("Y", Y, columns, vector=True, some=True, largest=self.largest_value)
+        return check_rows("Y", Y, columns, vector=True, some=True, largest=self._largest)
 
     def _check_pair(self, X, Y):
         """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""

@@ -1,0 +1,132 @@
+"""The same answers in any units of x and y: every class standardises by itself."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contracted import QUICK
+from kcde.estimators import CDO, Conformal, estimator_class, estimator_names
+from kcde.joint import JointDensity
+
+FACTOR, SHIFT = 1000.0, 5e3
+
+
+def make(name):
+    return estimator_class(name)(**QUICK.get(name, {}))
+
+
+def in_two_units(model, X, Y):
+    """A model and its x, fitted in two units."""
+    other = X if model.tags.unconditional else X * [1e-3, 2e5] + 7.0
+    there = type(model)(**model.get_params(deep=False)).fit(other, FACTOR * Y + SHIFT)
+    return (model.fit(X, Y), X), (there, other)
+
+
+@pytest.mark.parametrize("name", estimator_names())
+def test_units_do_not_matter(name, pairs):
+    cls, Y = estimator_class(name), pairs[1][:, 0]
+    X = pairs[0][:, :0] if cls.tags.unconditional else pairs[0]
+    if cls.tags.target == "binary":
+        one, other = (make(name).fit(x, Y > 0).predict_proba(x) for x in (X, X * [1e-3, 2e5]))
+        np.testing.assert_allclose(one, other, atol=1e-9)
+        return
+    check_units(make(name), X, Y)
+
+
+@pytest.mark.parametrize("name", ["LSCDE", "KCEF"])
+def test_wrappers_take_their_units_from_inside(name, pairs):
+    check_units(Conformal(make(name)), pairs[0], pairs[1][:, 0])
+
+
+def check_units(model, X, Y):
+    (here, X), (there, other) = in_two_units(model, X, Y)
+    moved = FACTOR * Y + SHIFT
+    tolerance = {"rtol": 1e-7, "atol": 1e-7 * FACTOR}
+
+    def restored(name, *arguments):
+        return FACTOR * getattr(here, name)(X, *arguments) + SHIFT
+
+    np.testing.assert_allclose(there.predict(other), restored("predict"), **tolerance)
+    if not model.tags.density:
+        mean, second = here.conditional_moments(X)
+        second_2 = there.conditional_moments(other)[1]
+        expected = FACTOR**2 * second[:, 0] + 2.0 * FACTOR * SHIFT * mean + SHIFT**2
+        np.testing.assert_allclose(second_2[:, 0], expected, rtol=1e-9)
+        return
+    expected = here.log_density(X, Y) - np.log(FACTOR)
+    np.testing.assert_allclose(there.log_density(other, moved), expected, atol=1e-7)
+    at = here.log_density_at(Y[:3])(X[:2]) - np.log(FACTOR)
+    np.testing.assert_allclose(there.log_density_at(moved[:3])(other[:2]), at, atol=1e-7)
+    np.testing.assert_allclose(there.pdf(other, moved), np.exp(expected), rtol=1e-6)
+    np.testing.assert_allclose(there.score(other, moved), expected.mean(), atol=1e-7)
+    np.testing.assert_allclose(there.std(other), FACTOR * here.std(X), **tolerance)
+    np.testing.assert_allclose(there.cdf(other, moved), here.cdf(X, Y), atol=1e-7)
+    np.testing.assert_allclose(there.crps(other, moved), FACTOR * here.crps(X, Y), **tolerance)
+    np.testing.assert_allclose(there.sample(other, 3, 1), restored("sample", 3, 1), **tolerance)
+    for name, argument in {"quantile": [0.1, 0.9], "interval": 0.8}.items():
+        found = getattr(there, name)(other, argument)
+        np.testing.assert_allclose(found, restored(name, argument), **tolerance)
+
+
+@pytest.mark.parametrize("name", ["KCEF", "DDE"])
+def test_what_exponential_families_have_beside_it_keeps_to_the_units(name, pairs):
+    X, Y = pairs
+    (here, X), (there, other) = in_two_units(make(name), X, Y)
+    moved = FACTOR * Y + SHIFT
+    here_log, there_log = here.log_unnormalized(X, Y), there.log_unnormalized(other, moved)
+    np.testing.assert_allclose(there_log, here_log - np.log(FACTOR), atol=1e-7)
+    normalised = there_log - there.log_normaliser(other).log_z
+    np.testing.assert_allclose(normalised, there.log_density(other, moved), atol=1e-9)
+    if name == "KCEF":
+        slope = there.log_unnormalized_gradient(other, moved)
+        step = 1e-3 * np.ones_like(moved)
+        rise = [there.log_unnormalized(other, moved + sign * step) for sign in (1, -1)]
+        np.testing.assert_allclose(slope[:, 0], (rise[0] - rise[1]) / 2e-3, rtol=1e-5, atol=1e-8)
+        draws = there.sample_hmc(other[:2], 4, np.random.default_rng(0)).draws
+        away = draws[:, :, 0] - there.mean(other[:2])
+        assert (np.abs(away) < 6.0 * there.std(other[:2])).all()
+
+
+def test_periods_and_the_box_of_cdo_are_in_the_units_of_the_rows(pairs):
+    X, Y = pairs
+    given = dict.fromkeys(("bandwidth_x", "bandwidth_y", "output_regularization"), 0.5)
+    given |= {"regularization": 0.01, "weights": "signed"}
+    here = CDO(**given, periods=[3.0, None], reference_box=(-2.0, 2.0)).fit(X, Y)
+    there = CDO(**given, periods=[3000.0, None], reference_box=(-0.2, 0.2))
+    there.fit(X * [1e3, 1.0], Y / 10.0)
+    np.testing.assert_allclose(there.mean(X * [1e3, 1.0] + [3e3, 0.0]), here.mean(X) / 10.0)
+    np.testing.assert_allclose(np.ptp(there._units.restore(there.reference_)), 0.4)
+
+
+def test_a_joint_density_has_the_units_of_every_column(pairs):
+    Y = np.hstack(pairs)
+    factors, model = np.array([1e-3, 1.0, 1e3]), JointDensity(make("LSCDE"))
+    expected = model.fit(None, Y).log_density(None, Y)
+    moved = model.fit(None, factors * Y).log_density(None, factors * Y)
+    np.testing.assert_allclose(moved, expected, atol=1e-9)
+
+
+def test_a_constant_column_of_x_is_left_as_it_is(pairs):
+    X, Y = pairs
+    wide = np.column_stack([X, np.full(30, 3.0)])
+    expected = make("KCEF").fit(X, Y).log_density(X, Y)
+    np.testing.assert_allclose(make("KCEF").fit(wide, Y).log_density(wide, Y), expected)
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_answers_to_a_frame_have_its_index(standardize, pairs):
+    X, Y = pairs
+    index = pd.date_range("2026-01-01", periods=30)
+    frame, y = pd.DataFrame(X, index, ["a", "b"]), pd.Series(Y[:, 0], index, name="y")
+    model = make("LSCDE").set_params(standardize=standardize).fit(frame, y)
+    for name in ("log_density", "pdf", "cdf", "crps"):
+        found = getattr(model, name)(frame, y)
+        pd.testing.assert_index_equal(found.index, index)
+        np.testing.assert_array_equal(found, getattr(model, name)(X, y))
+    for name in ("std", "mode", "mean", "variance"):
+        pd.testing.assert_index_equal(getattr(model, name)(frame).index, index)
+    quantiles = model.quantile(frame[:4], [0.1, 0.9])
+    assert quantiles.columns.tolist() == [0.1, 0.9]
+    pd.testing.assert_index_equal(quantiles.index, index[:4])
+    assert model.interval(frame[:4], 0.8).columns.tolist() == ["lower", "upper"]
+    assert isinstance(model.predict(frame), np.ndarray)
