@@ -20,7 +20,7 @@ KEYS = {
     "kcef": "fig1 fig5 consistency table1 table2 table3",
     "dde": "table2 cost",
     "jdl": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 structure",
-    "cdo": "anatomy fig4 fig4_corrected clipping table3",
+    "cdo": "fig4 fig4_corrected clipping table3",
 }
 
 

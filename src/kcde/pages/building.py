@@ -109,13 +109,6 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
     return scores
 
 
-def read(path: Path) -> pd.DataFrame:
-    """Read a tracked table; `best` is false where it is empty, and text columns have no NaN."""
-    frame = pd.read_csv(path, dtype=dict.fromkeys(["variant", "unit", "best", "verdict"], str))
-    frame["best"] = frame["best"].fillna("").eq("True")
-    return frame.fillna({"unit": "", "verdict": "", "variant": ""})
-
-
 def summary_of(row: pd.Series) -> verdicts.Summary:
     """Return the summary that a row of a table contains."""
     numbers = (float(row[name]) for name in _NUMBERS)

@@ -11,7 +11,7 @@ from kcde.evidence import readings
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
 from kcde.files import atomic, staged
-from kcde.pages import building, page
+from kcde.pages import page
 from kcde.papers.artefact import Artefact
 
 AT_PAPER_SCALE = "at-paper-scale"
@@ -87,7 +87,11 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
         )
     with staged(into) as stage:
         (stage / artefact.paper).mkdir()
-        drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
+        try:
+            drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
+        except LookupError as error:
+            said = f"{path} lacks rows that are drawn ({error!r}): {artefact.remedy(path)}"
+            raise ValueError(said) from error
         if Path(into).name == AT_PAPER_SCALE:
             (stage / f"{artefact.key}.md").unlink()
         return [Path(into) / name.relative_to(stage) for name in drawn if name.exists()]
@@ -115,11 +119,10 @@ def _scale_of(into: Path) -> str:
 def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     """Draw a CSV of a scale into a folder; return the files."""
     stem = into / artefact.key
-    if artefact.kind == "table":
-        drawn = artefact.draw(artefact, building.read(path), stem)
-    else:
-        frame = pd.read_csv(path)
-        drawn = [*artefact.draw(artefact, frame, stem), *page.write_figure(artefact, frame, stem)]
+    frame = artefact.read(path)
+    drawn = artefact.draw(artefact, frame, stem)
+    if artefact.kind == "figure":
+        drawn = [*drawn, *page.write_figure(artefact, frame, stem)]
     for each in drawn:
         if each.suffix == ".md":
             title, rest = each.read_text(encoding="utf-8").split("\n", 1)

@@ -486,5 +486,6 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     metric=NLL,
+    header=COLUMNS,
     shown_as={"DDE-quadrature": ("DDE", NLL_QUADRATURE)},
 )

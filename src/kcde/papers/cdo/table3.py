@@ -16,7 +16,7 @@ from kcde.metrics.names import SMAE
 from kcde.pages import building, page, style
 from kcde.pages.words import display, significant
 from kcde.papers.artefact import Artefact
-from kcde.papers.cdo import boxes, claims, fig4, fig5
+from kcde.papers.cdo import boxes, claims, figures
 from kcde.papers.cdo.claims import CENTRED, FLOWS, FOLDS, OWN, POINTWISE, PREDICTED, RANDOM
 
 TOTAL, POINTWISE_STD = "smae_total", "smae_pointwise_std"
@@ -178,7 +178,7 @@ ARTEFACT = Artefact(
 
 _COLUMNS = ["CDO", "CDO-quarter", "CDO-chosen", *_GP, *FLOWS, "LSCDE", *_PACKAGE, "LSCDE-exact"]
 _WEIGHTS = ("signed", "constrained", "projected")
-_DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *fig4.LSCDE]
+_DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *figures.LSCDE]
 
 READINGS = Artefact(
     __name__,
@@ -189,7 +189,7 @@ READINGS = Artefact(
         "terrain": {
             "methods": [
                 *_COLUMNS[:-3],
-                *fig4.LSCDE,
+                *figures.LSCDE,
                 *_PACKAGE,
                 *(f"{name}-{weights}" for name in _PACKAGE for weights in _WEIGHTS),
                 *_SIMPLEST,
@@ -197,7 +197,7 @@ READINGS = Artefact(
             "scale": "paper",
         },
         "donut": {"methods": _DONUT},
-        "traffic": fig5.ARTEFACT.shows["traffic"],
+        "traffic": figures.FIG5.shows["traffic"],
     },
     build=build_readings,
     draw=write,

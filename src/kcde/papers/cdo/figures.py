@@ -1,19 +1,211 @@
-"""cdo figure 5: traffic on three days, and errors of mean and standard deviation."""
+"""cdo figure 4, errors on the donut; the cost of clipping weights (supplement B); figure 5."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
-from kcde.evidence.cells import under, variants
+from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
+from kcde.metrics.names import NEGATIVE_NORMALISER
 from kcde.pages import style
 from kcde.pages.words import display
+from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo import boxes, claims
-from kcde.papers.cdo.claims import METHOD, METRO, PEMS, of_repetitions
+from kcde.papers.cdo.claims import CONDITIONAL, JOINT, METHOD, METRO, PEMS, PLACES, of_repetitions
+
+LSCDE = [
+    *("LSCDE", "LSCDE-package-signed", "LSCDE-package-constrained", "LSCDE-package-projected"),
+    *("LSCDE-exact", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"),
+]
+"""Of the package and Sugiyama's, each with its negative weights clipped, kept and avoided."""
+
+ZERO, EXACT = "predicting zero", "exact conditional"
+_LINES = {
+    JOINT: {ZERO: "joint_error_of_zero", EXACT: "joint_error_of_exact"},
+    CONDITIONAL: {ZERO: "conditional_error_of_zero"},
+}
+"""Error to its reference lines, and the metric of each."""
+
+NONPOSITIVE, READ_OFF, LINE = "nonpositive_share", "read_off", "line"
+"""Stats: the share of points where an estimate is not positive; a published value; a line."""
+
+_HEAD = 1.3  # inches of the picture besides its rows
+_LOOKS = {
+    ZERO: {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1},
+    EXACT: {"color": style.EXACT, "linestyle": "-", "linewidth": 0.8, "zorder": 1},
+}
+_LABELS = {
+    JOINT: "error against the joint density, mean $|\\hat{p}(y|x)-p(x,y)|$",
+    CONDITIONAL: "error against the conditional density, mean $|\\hat{p}(y|x)-p(y|x)|$",
+}
+
+
+def build_fig4(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the boxes of the error that is the artefact's metric, a panel for each x.
+
+    Beside them: `NONPOSITIVE` and `NEGATIVE_NORMALISER`, means over the repetitions; the reference
+    lines; and values read off the published figure, with the accuracy of reading.
+    """
+    error, rows, beside = artefact.metric, [], (NONPOSITIVE, NEGATIVE_NORMALISER)
+    seen = published.read_off(artefact.paper, artefact.name)
+    for panel, x in PLACES.items():
+        here = under(scores, x=x)
+        rows += _boxes(artefact, panel, error, here, beside)
+        for series, metric in _LINES[error].items():
+            found = of_repetitions(here, metric)
+            if len(found):
+                line = {"stat": LINE, "y": found.mean(), "n": len(found)}
+                rows.append({"panel": panel, "kind": "curve", "series": series, **line})
+        for row in seen[(seen["panel"] == panel) & (seen["metric"] == error)].itertuples():
+            ends = {"y_low": row.value - row.reading_error, "y_high": row.value + row.reading_error}
+            same = {"panel": panel, "method": row.method, "variant": "published", "series": error}
+            rows.append(same | {"kind": "scatter", "y": row.value, "stat": READ_OFF, **ends})
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _boxes(
+    artefact: Artefact, panel: str, metric: str, here: pd.DataFrame, beside: Sequence[str] = ()
+) -> list[dict]:
+    """Return the boxes of a panel, and behind each the means of the metrics `beside`."""
+    rows, known = [], variants(here)
+    for method in filter(known.get, artefact.methods):
+        own = partial(values, here, method, variant=known[method])
+        same = {"panel": panel, "method": method, "variant": known[method]}
+        rows += boxes.box_rows(own(metric), same | {"series": metric})
+        for name in beside:
+            if len(share := own(name).dropna()):
+                stated = {"series": name, "stat": name, "y": share.mean(), "n": len(share)}
+                rows.append(same | {"kind": "scatter"} | stated)
+    return rows
+
+
+def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
+    """State shares of estimates that are not positive, and failures."""
+    said = []
+    for stat, words in (
+        (NONPOSITIVE, "Share of points with an estimate that is not positive"),
+        (NEGATIVE_NORMALISER, "Share of repetitions with a negative sum of weights"),
+    ):
+        rows = frame[(frame["stat"] == stat) & (frame["y"] > 0)]
+        each = [f"{row.method} {row.y:.0%} ({row.panel})" for row in rows.itertuples()]
+        said += [f"{words}: {', '.join(each)}."] if each else []
+    return [*said, *boxes.failures(frame, "repetition")]
+
+
+def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a panel for each x, with reference lines and the values read off the paper."""
+    drawn = frame[frame["stat"] == boxes.MEAN]
+    methods = list(dict.fromkeys(drawn["method"]))
+    # The axis holds lines, published values and the medians of methods as published.
+    typical = frame["stat"].eq(boxes.MEDIAN) & frame["variant"].eq(AS_PUBLISHED)
+    shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
+    ends = frame.loc[frame["stat"] == boxes.WHISKER_HIGH, "y"]
+    height = _HEAD + boxes.ROW_HEIGHT * len(methods)
+    with style.figure(style.PAGE, height, len(PLACES), sharex=True) as (made, axes):
+        axes[0].set_xlim(0.0, boxes.axis_limit(ends, shown))
+        for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
+            here = frame[frame["panel"] == panel]
+            boxes.label_rows(one, methods, drawn)
+            for line in here[here["stat"] == LINE].itertuples():
+                one.axvline(line.y, **_LOOKS[line.series])
+            boxes.draw_boxes(one, here, methods)
+            rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
+            for row in rings.itertuples():
+                look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
+                place = methods.index(row.method)
+                one.plot(row.y, place, "o", fillstyle="none", markeredgewidth=1.0, **look)
+            style.panel_title(one, letter, f"${panel}$")
+        axes[1].set_yticklabels([])  # the rows are those of the panel at the left
+        made.supxlabel(_LABELS[artefact.metric], fontsize=8)
+        lines = frame.loc[frame["stat"] == LINE, "series"].unique()
+        more = [style.key(name, **_LOOKS[name]) for name in lines]
+        if (frame["stat"] == READ_OFF).any():
+            ring = {"marker": "o", "markersize": 6, "fillstyle": "none", "color": style.GREY}
+            more.append(style.key("published, read off within ±0.003", linestyle="none", **ring))
+        style.legend_above(made, boxes.keys(*more), columns=4)
+        return style.save(made, stem)
+
+
+_METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-ML"
+FIG4 = Artefact(
+    __name__,
+    name="fig4",
+    kind="figure",
+    shows={"donut": {"methods": [*_METHODS.split(), *claims.FLOWS, *LSCDE]}},
+    build=build_fig4,
+    draw=draw_fig4,
+    claims={"C3": claims.competitive},
+    metric=JOINT,
+    trial="repetition",
+    remarks=remarks_of_fig4,
+)
+
+CORRECTED = replace(FIG4, name="fig4_corrected", metric=CONDITIONAL, claims={})
+
+
+_CLIPPED = ("LSCDE", "LSCDE-exact")
+_HEAD_OF_CLIPPING = 1.25  # inches besides the rows
+
+
+def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return boxes of the errors over the folds of the terrain and the repetitions of the donut."""
+    rows = [row for place in claims.panels(scores) for row in _boxes(artefact, *place)]
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a panel for rough terrain and one for each x of the donut."""
+    means = frame[frame["stat"] == boxes.MEAN]
+    methods = [name for name in artefact.methods if name in set(means["method"])]
+    panels = list(dict.fromkeys(means["panel"]))
+    height = _HEAD_OF_CLIPPING + boxes.ROW_HEIGHT * len(methods)
+    size = {"columns": max(len(panels), 1), "squeeze": False}
+    with style.figure(style.PAGE, height, **size) as (made, axes):
+        for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
+            boxes.label_rows(one, methods, means)
+            if letter != "a":  # the rows are those of the panel at the left
+                one.set_yticklabels([])
+            here = frame[frame["panel"] == panel]
+            y = here.groupby("stat")["y"].apply(list)
+            one.set_xlim(0.0, boxes.axis_limit(y[boxes.WHISKER_HIGH], y[boxes.MEDIAN]))
+            boxes.draw_boxes(one, here, methods)
+            # Half the mean errors of clipped weights are the thresholds of C6.
+            clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == boxes.MEAN)]
+            for row in clipped.itertuples():
+                one.axvline(0.5 * row.y, **_half_of(row.method))
+            style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
+            terrain = panel == claims.TERRAIN
+            one.set_xlabel("Σ|e| / Σ|y − ȳ|" if terrain else "error against $p(y|x)$")
+        half = [style.key(f"half of {name}'s mean", **_half_of(name)) for name in _CLIPPED]
+        style.legend_above(made, boxes.keys(*half), columns=4)
+        return style.save(made, stem)
+
+
+def _half_of(method: str) -> dict:
+    return {"color": style.line(method)["color"], "linestyle": ":", "linewidth": 0.8, "zorder": 1}
+
+
+CLIPPING = Artefact(
+    __name__,
+    name="clipping",
+    kind="figure",
+    shows={
+        "terrain": {"methods": [*LSCDE, "CDO"]},
+        "donut": {"methods": [*LSCDE, "CDO", "CDO-clipped", "CDO-projected"]},
+    },
+    build=build_clipping,
+    draw=draw_clipping,
+    claims={"C6": claims.clipping_is_the_cause},
+    trial="fit",
+    remarks=lambda frame: boxes.failures(frame, "fit"),
+)
+
 
 HONEST, NOTEBOOK, THINNED = "", ", overlapping", ", thinned"
 VIEWS = {
@@ -28,15 +220,16 @@ _ESTIMATES = {"mean": "mean", "sd": "std"}
 
 _TITLES = {PEMS: ("PEMS-SF", "road occupancy")}
 _TITLES |= {METRO: ("Metro Interstate Traffic", "vehicles an hour")}
-LINE, NOT_RUN, TEST = "line", "not_run", "test"
+NOT_RUN, TEST = "not_run", "test"
 DAYS = ("Monday", "Tuesday", "Wednesday")
 
+_DASHED = {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1}
 _HOURS = 24.0
 _ABOVE, _HEIGHT = 0.5, 1.65  # inches of the legend, and of a row of panels
 _EDGE = 0.04  # of the range of three days, around it
 
 
-def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the days and the errors of each data set that was run, PEMS-SF first.
 
     Panels `<data set> mean` and `<data set> sd` have boxes of |estimate/test - 1| over the inputs
@@ -114,7 +307,7 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
     return rows
 
 
-def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the days of each data set, and below them a row of errors for each view."""
     panels = dict.fromkeys(frame["panel"])
     datasets = [name.removesuffix(" days") for name in panels if name.endswith(" days")]
@@ -150,7 +343,8 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                         f"$10^{{{round(math.log10(linear))}}}$, then log)"
                     )
                 style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
-        style.legend_above(made, boxes.keys())
+        keys = boxes.keys(style.key("error of the training days", **_DASHED))
+        style.legend_above(made, keys, columns=4)
         return style.save(made, stem)
 
 
@@ -168,10 +362,9 @@ def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
 def _draw_errors(axes, panel: pd.DataFrame) -> None:
     means = panel[panel["stat"] == boxes.MEAN]
     methods = list(dict.fromkeys(means["method"]))
-    lines = panel[panel["stat"] == LINE]
-    boxes.label_rows(axes, methods, means, lines=len(lines))
-    for line in lines.itertuples():
-        boxes.draw_reference_line(axes, line.y, line.series, style.EXACT, (0, (4, 2)))
+    boxes.label_rows(axes, methods, means)
+    for y in panel.loc[panel["stat"] == LINE, "y"]:
+        axes.axvline(y, **_DASHED)
     boxes.draw_boxes(axes, panel, methods)
 
 
@@ -216,13 +409,14 @@ def _draw_histogram(axes, bins: pd.DataFrame) -> None:
     axes.pcolormesh(sides, edges, grid, cmap="Greys", vmin=0.0, vmax=1.2 * top, rasterized=True)
 
 
-_METHODS = "CDO CDO-chosen GP-ML CondRealNVP CondMAF LSCDE LSCDE-exact Nadaraya-Watson-CDO"
-ARTEFACT = Artefact(
+_OF_TRAFFIC = "CDO CDO-chosen GP-ML CondRealNVP CondMAF LSCDE LSCDE-exact Nadaraya-Watson-CDO"
+FIG5 = Artefact(
     __name__,
+    name="fig5",
     kind="figure",
-    shows={"traffic": {"methods": _METHODS.split()}},
-    build=build,
-    draw=draw,
+    shows={"traffic": {"methods": _OF_TRAFFIC.split()}},
+    build=build_fig5,
+    draw=draw_fig5,
     claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
     remarks=lambda frame: boxes.failures(frame, "estimate"),
 )
