@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.evidence.cells import under, values, variants
+from kcde.evidence.cells import under
 from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
 from kcde.pages import building, page, style
@@ -27,9 +27,6 @@ DEFINITIONS = {
     TOTAL: "Σ|e| / Σ|y|",
 }
 
-DEVIATION, DATA = "deviation_over_total", "data"
-"""Metric and method of the row that has Σ|y − ȳ| / Σ|y| of our test folds."""
-
 _HEAD, _HEADING = 0.85, 0.5  # inches of a panel besides its rows, and of a further one below it
 _ROOM = 1.25  # between the outermost values and the ends of the axis, as a factor
 
@@ -37,19 +34,17 @@ _ROOM = 1.25  # between the outermost values and the ends of the axis, as a fact
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return each method in its authors' definition and protocol, of which none is the best."""
     table = building.build(artefact, _of_protocol(scores), files)
-    return building.with_rows(table.assign(best=None, p_value=np.nan), _deviations(scores))
+    return table.assign(best=None, p_value=np.nan)
 
 
 def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return all methods on the same folds in every definition, then those of `build`."""
     terrain = scores[(scores["experiment"] == "terrain") & scores["method"].isin(artefact.methods)]
     folds = _complete(under(terrain, protocol=FOLDS), DEFINITIONS)
-    table = building.with_rows(building.build(artefact, folds, files), _deviations(terrain))
-    mixed = _of_protocol(terrain)
-    mixed = mixed[mixed["metric"] == SMAE]
-    plain = building.build(replace(artefact, metric=SMAE), mixed, files)
-    rows = plain.assign(best=None, p_value=np.nan).to_dict("records")
-    return building.with_rows(table, rows)
+    table = building.build(artefact, folds, files)
+    mixed = terrain[terrain["metric"].eq(SMAE) | terrain["status"].eq("failed")]
+    plain = build(replace(artefact, metric=SMAE), mixed, files)
+    return building.with_rows(table, plain.to_dict("records"))
 
 
 def _of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
@@ -70,28 +65,11 @@ def _complete(scores: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
     return pd.concat([kept, lost], ignore_index=True)
 
 
-def _deviations(scores: pd.DataFrame) -> list[dict]:
-    """Return the ratio of two errors of any method, Σ|y − ȳ| / Σ|y|, as the only row."""
-    here = claims.folds(scores)
-    for method, variant in variants(here).items():
-        total, centred = (values(here, method, name, variant) for name in (TOTAL, CENTRED))
-        if len(ratios := (total / centred).dropna()):
-            row = {"dataset": claims.ROUGH_TERRAIN, "method": DATA, "variant": "", "unit": ""}
-            row |= {"metric": DEVIATION, "mean": ratios.mean(), "n": len(ratios), "failed": 0}
-            return [row]
-    return []
-
-
 def remarks(table: pd.DataFrame) -> list[str]:
-    """State by what the definitions differ on these data, and how the points of a split spread."""
-    said = [
-        f"On our test folds Σ|e| / Σ|y| is {significant(row.mean)} times Σ|e| / Σ|y − ȳ|."
-        for row in table[table["metric"] == DEVIATION].itertuples()
-    ]
+    """State how the points of a split spread."""
     spreads = table[table["metric"] == POINTWISE_STD].itertuples()
-    if each := ", ".join(f"{display(row.method)} {significant(row.mean)}" for row in spreads):
-        said.append(f"Standard deviation of |ŷ/y − 1| over test points: {each}.")
-    return said
+    each = ", ".join(f"{display(row.method)} {significant(row.mean)}" for row in spreads)
+    return [f"Standard deviation of |ŷ/y − 1| over test points: {each}."] if each else []
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:

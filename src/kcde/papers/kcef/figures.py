@@ -30,8 +30,7 @@ _Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
 
 _BOUNDS = {"entropy": ("exact entropy", "-"), "independence": ("no dependence", (0, (1, 1.5)))}
 
-_PALE = "#A0A0A0"
-"""Of what is as in figure 1, where a figure shows what else changes."""
+_PALE = 0.35  # opacity of what is as in figure 1, where a figure shows what else changes
 
 _REACH = 8.0
 """Points farther below the bound than this many times the median distance are arrows at the edge,
@@ -53,7 +52,7 @@ def draw(
     methods = [name for name in frame["method"].unique() if name != EXACT]
     looks = {name: style.line(name) for name in methods}
     for name in looks.keys() & pale:
-        looks[name]["color"] = _PALE
+        looks[name]["alpha"] = _PALE
     shown = {(named or {}).get(name, name): looks[name] for name in methods}
     shown |= {name: style.line(name) for name in (named or {}).values()}
     frame = frame.replace({"method": dict(named or {})})
@@ -90,7 +89,7 @@ def _draw_curves(axes, frame: pd.DataFrame, looks: Mapping) -> None:
             continue
         look, mark = looks[method], {"marker": style.marker(method), "markersize": 2.8}
         axes.plot(curve["x"], curve["y"], **look, **mark, linewidth=1.2, zorder=3)
-        bars = {"color": look["color"], "linewidth": 1.0, "zorder": 2}
+        bars = look | {"linestyle": "-", "linewidth": 1.0, "zorder": 2}
         axes.vlines(curve["x"], curve["y_low"], curve["y_high"], **bars)
         for k, low in enumerate(curve[curve["y"] < floor].sort_values("y").itertuples()):
             axes.plot(low.x, floor, "v", color=look["color"], markersize=4, clip_on=False)
