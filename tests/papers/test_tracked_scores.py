@@ -29,7 +29,6 @@ WHOLE = cache(lambda: scores.read([PACKED]))
 
 def in_order(frame):
     """Return rows in an order of their own, without seconds and what is not tracked yet."""
-    frame = frame[~frame["stat"].isin(["seconds", "memory"])] if "stat" in frame else frame
     frame = frame.drop(columns=["q25", "q75", "seconds"], errors="ignore").dropna(axis=1, how="all")
     words = [c for c in frame if not is_numeric_dtype(frame[c]) and c not in ("best", "verdict")]
     order = words + [c for c in ("x", "n") if c in frame]

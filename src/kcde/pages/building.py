@@ -80,7 +80,7 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
         found = ", ".join(sorted(set(scores["metric"])))
         raise ValueError(
             f"{artefact.key} needs scores with the metric {artefact.metric!r}; the files given "
-            f"have {found}: give --scores of the experiment {artefact.experiments[0]}"
+            f"have {found}: give --scores of the experiment {next(iter(artefact.shows))}"
         )
     repeated = scores[scores.duplicated([*_KEYS, "setting", "split"])]
     if len(repeated):

@@ -158,12 +158,12 @@ class Artefact:
     """
 
     module: str
-    kind: str
     shows: Shows
     build: Build
     draw: Draw
     claims: Mapping[str, Claim] = field(default_factory=dict)
     name: str = ""
+    kind: str = "figure"
     stage: str = RUN
     metric: str = ""
     columns: tuple[str, ...] = ()
@@ -219,11 +219,6 @@ class Artefact:
     def key(self) -> str:
         """`paper/name`, the artefact's name on the command line."""
         return f"{self.paper}/{self.name}"
-
-    @property
-    def experiments(self) -> tuple[str, ...]:
-        """The experiments whose scores it reads."""
-        return tuple(self.shows)
 
     @property
     def methods(self) -> tuple[str, ...]:

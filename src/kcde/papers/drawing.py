@@ -132,7 +132,7 @@ def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
 
 def _command(artefact: Artefact, scale: str) -> str:
     """Return how to draw the artefact again, also with other sizes."""
-    there, name = f"results/{scale}/{artefact.target}", artefact.experiments[0]
+    there, name = f"results/{scale}/{artefact.target}", next(iter(artefact.shows))
     again = artefact.target if scale == LAPTOP else there
     said = f"Drawn by `snakemake {again}`. Other sizes: `kcde run {name}` lists them for "
     return f"{said}`snakemake {there} --config 'set={{{name}: {{SIZE: NUMBER}}}}'`."

@@ -136,7 +136,6 @@ _METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-
 FIG4 = Artefact(
     __name__,
     name="fig4",
-    kind="figure",
     shows={"donut": {"methods": [*_METHODS.split(), *claims.FLOWS, *LSCDE]}},
     build=build_fig4,
     draw=draw_fig4,
@@ -194,7 +193,6 @@ def _half_of(method: str) -> dict:
 CLIPPING = Artefact(
     __name__,
     name="clipping",
-    kind="figure",
     shows={
         "terrain": {"methods": [*LSCDE, "CDO"]},
         "donut": {"methods": [*LSCDE, "CDO", "CDO-clipped", "CDO-projected"]},
@@ -317,7 +315,6 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         for view in (None, *VIEWS)
         if view in (None, HONEST) or f"{name} mean{view}" in panels
     ]
-    scales = {quantity: _scale(frame, quantity) for quantity in _ESTIMATES}
     with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1)) as made:
         letters = iter("abcdefghijklmnop")
         grid = made.add_gridspec(max(len(lines), 1), len(_ESTIMATES))
@@ -329,34 +326,27 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
                 style.panel_title(axes, next(letters), f"{name}: {len(DAYS)} days")
                 axes.set_ylabel(y)
                 continue
-            for column, (quantity, (linear, end)) in enumerate(scales.items()):
+            for column, quantity in enumerate(_ESTIMATES):
                 axes = made.add_subplot(grid[place, column])
-                axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
-                axes.set_xlim(0.0, end)
+                axes.set_xscale("log")
+                axes.set_xlim(*_limits(frame, quantity))
                 _draw_errors(axes, frame[frame["panel"] == f"{dataset} {quantity}{view}"])
                 if column:  # the rows are those of the panel at the left
                     axes.set_yticklabels([])
                 words = "standard deviation" if column else quantity
                 if (dataset, view) == lines[-1] or lines[place + 1][0] != dataset:
-                    axes.set_xlabel(
-                        f"error of the {words}, |estimate/test − 1|\n(linear below "
-                        f"$10^{{{round(math.log10(linear))}}}$, then log)"
-                    )
+                    axes.set_xlabel(f"error of the {words}, |estimate/test − 1|")
                 style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
         keys = boxes.keys(style.key("error of the training days", **_DASHED))
         style.legend_above(made, keys, columns=4)
         return style.save(made, stem)
 
 
-def _scale(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
-    """Return up to where the axis of an error is linear, and where it ends."""
-    errors = frame[frame["series"] == f"error of the {quantity}"]
-    medians = errors.loc[errors["stat"] == boxes.MEDIAN, "y"]
-    positive = medians[medians > 0.0]
-    if not len(positive):
-        return 0.1, 1.0
-    shown = errors.loc[errors["stat"] != boxes.FAILED, "y"]
-    return 10.0 ** math.floor(math.log10(positive.min())), 1.1 * shown.max()
+def _limits(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
+    """Return the ends of the axis of an error: the power of ten below the medians, and its most."""
+    errors = frame[(frame["series"] == f"error of the {quantity}") & (frame["y"] > 0.0)]
+    least = errors.loc[errors["stat"] == boxes.MEDIAN, "y"].min()
+    return 10.0 ** math.floor(math.log10(least)), 1.1 * errors["y"].max()
 
 
 def _draw_errors(axes, panel: pd.DataFrame) -> None:
@@ -395,25 +385,18 @@ def _draw_days(axes, days: pd.DataFrame) -> None:
 
 def _draw_histogram(axes, bins: pd.DataFrame) -> None:
     """Draw shares of the test outputs of each slot in grey, all slots and bins as one grid."""
-    slots, levels = np.sort(bins["x"].unique()), np.sort(bins["y_low"].unique())
-    # Bins without an output have no row.
-    height = (bins["y_high"] - bins["y_low"]).min()
-    edges = np.arange(levels[0], levels[-1] + 1.5 * height, height)
-    width = (bins["x_right"] - bins["x"]).min()
-    grid = np.full((len(edges) - 1, round((slots[-1] - slots[0]) / width) + 1), np.nan)
-    up = np.clip(((bins["y_low"] - edges[0]) / height).round().astype(int), 0, len(grid) - 1)
-    along = ((bins["x"] - slots[0]) / width).round().astype(int)
-    grid[up, along] = bins["y"]
-    sides = slots[0] + width * np.arange(grid.shape[1] + 1)
-    top = np.nanquantile(grid, 0.98)
-    axes.pcolormesh(sides, edges, grid, cmap="Greys", vmin=0.0, vmax=1.2 * top, rasterized=True)
+    height, width = ((bins[b] - bins[a]).min() for a, b in (("y_low", "y_high"), ("x", "x_right")))
+    edges = [np.arange(bins["x"].min(), bins["x_right"].max() + width / 2, width)]
+    edges.append(np.arange(bins["y_low"].min(), bins["y_high"].max() + height / 2, height))
+    look = {"cmap": "Greys", "vmax": 1.2 * bins["y"].quantile(0.98), "rasterized": True}
+    places = bins["x"] + width / 2, bins["y_low"] + height / 2
+    axes.hist2d(*places, bins=edges, weights=bins["y"], cmin=1e-9, vmin=0.0, **look)
 
 
 _OF_TRAFFIC = "CDO CDO-chosen GP-ML CondRealNVP CondMAF LSCDE LSCDE-exact Nadaraya-Watson-CDO"
 FIG5 = Artefact(
     __name__,
     name="fig5",
-    kind="figure",
     shows={"traffic": {"methods": _OF_TRAFFIC.split()}},
     build=build_fig5,
     draw=draw_fig5,

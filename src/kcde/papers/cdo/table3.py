@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import under
-from kcde.methods import METHODS
 from kcde.metrics.names import SMAE
 from kcde.pages import building, page, style
 from kcde.pages.words import display, significant
@@ -102,23 +101,16 @@ def _definition(artefact: Artefact, method: str) -> str:
     """Return in which definition, and on which splits, a method is shown."""
     if artefact.metric != SMAE:
         return DEFINITIONS[artefact.metric]
-    own = {METHODS[name].estimator: metric for name, metric in OWN.items()}
-    estimator = METHODS[method].estimator if method in METHODS else method
-    definition = DEFINITIONS[own.get(estimator, CENTRED)]
+    definition = DEFINITIONS[OWN.get(method.partition("-")[0], CENTRED)]
     return f"{definition}, random splits" if method in FLOWS else definition
 
 
 def _draw_panel(axes, cells: pd.DataFrame, methods: list[str]) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     numbers = cells[["mean", "published_mean"]].to_numpy(float)
     numbers = numbers[numbers > 0.0]
     axes.set_xscale("log")
+    axes.set_xticks([0.03, 0.1, 0.3, 1.0], ["0.03", "0.1", "0.3", "1"])
     axes.set_xlim(numbers.min() / _ROOM, numbers.max() * _ROOM)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", labelsize=6.5)
     boxes.label_rows(axes, methods, cells)
     for row in cells[cells["method"].isin(methods)].itertuples():
         place, colour = methods.index(row.method), style.line(row.method)["color"]

@@ -94,11 +94,6 @@ def _draw_cell(axes, place: float, cell) -> None:
     axes.plot(cell.value, place, "o", markerfacecolor="white", markersize=5, **look)
 
 
-def measure_all(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the scores with all that is measured in the plane."""
-    return claims.with_samples(claims.with_excess(scores, files), files)
-
-
 _TABLE1 = {"kind": "table", "tolerance": tolerances.VERDICTS, "metric": MMD, "trial": "seed"}
 _TABLE1 |= {"build": building.build, "draw": draw_table1, "further": _FURTHER}
 
@@ -120,7 +115,7 @@ SEEDS = Artefact(
     stage=READINGS,
     shows={"planar": _SEEDS},
     claims={"D1": claims.smaller_discrepancy, "D4": claims.modes_covered},
-    measure=measure_all,
+    measure=lambda scores, files: claims.with_samples(claims.with_excess(scores, files), files),
     **_TABLE1,
 )
 
@@ -204,11 +199,6 @@ def _signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 
 
-def remarks(table: pd.DataFrame) -> list[str]:
-    """Say which normalisers are computed by sampling; DDE-penalised is shown by quadrature."""
-    return page.importance_sampling(table[table["method"] != "DDE-penalised"])
-
-
 _RIVALS = ["KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "LSCDE-exact"]
 _FITTED = ["DDE", "DDE-penalised"]
 _TABLE2 = {"kind": "table", "metric": NLL, "shown_as": _SHOWN_AS}
@@ -223,7 +213,8 @@ TABLE2 = Artefact(
     published_trials=20,
     overlap=1.0,
     columns=(*_DDE, *_RIVALS),
-    remarks=remarks,
+    # DDE-penalised is shown by quadrature.
+    remarks=lambda table: page.importance_sampling(table[table["method"] != "DDE-penalised"]),
     **_TABLE2,
 )
 

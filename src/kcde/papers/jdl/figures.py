@@ -17,7 +17,6 @@ import pandas as pd
 from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
 from kcde.evidence import tolerances
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
-from kcde.experiments.portfolio import TOLERANCE
 from kcde.metrics import names
 from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.pages import style
@@ -138,13 +137,10 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
         names |= {curves.SCHEDULED: curves.UNCONSTRAINED, curves.CONSTRAINED: curves.CONSTRAINED}
     elif curves.THROUGHOUT in drawn:
         names[curves.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
-    by_dashes: dict[str, list[str]] = {}
     for series in drawn:
         if series in names or series not in _DASHES:
-            dashes = _line(curves.BASELINE, series, shown)["linestyle"]
-            by_dashes.setdefault(dashes, []).append(names.get(series, series.replace("=", " = ")))
-    for dashes, each in by_dashes.items():
-        found.append(style.key(" or ".join(each), color=style.GREY, linestyle=dashes))
+            look = _line(curves.BASELINE, series, shown) | {"linewidth": 1.2}
+            found.append(style.key(names.get(series, series), **look))
     if spec.average:
         found.append(style.key("mean of the repetitions", color=style.GREY, **_THIN))
     if spec.band and shown.loc[shown["series"] == curves.SCHEDULED, "y_low"].notna().any():
@@ -222,9 +218,6 @@ def _line(method: str, series: str, shown: pd.DataFrame) -> dict:
 def _number(value: float) -> str:
     return f"$10^{{{round(math.log10(value))}}}$"
 
-
-TRACE = "trace"
-"""Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
 _PAPER_TO, _BOTH = 1e7, (curves.MOST, curves.MEAN)
@@ -311,10 +304,7 @@ def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> 
         twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
         placed = curves.panels(pd.concat([tidied, twice], ignore_index=True))
         found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
-        # More than the tolerance where a factor is capped.
-        left = curves.rows(placed, "trace_error_x", scale=100.0, costs=False)
-        traces = [row | {"kind": "cost", "stat": TRACE} for row in left]
-        return curves.frame([*found, *curves.baseline(placed, ignoring), *traces])
+        return curves.frame([*found, *curves.baseline(placed, ignoring)])
 
     return build
 
@@ -338,10 +328,7 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     joint = joint.sort_values("constrained", kind="stable")
     found = curves.rows(joint, claims.VIOLATIONS, scale=100.0)
     found += curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
-    # Figures 6 and 9 have what a fit costs.
-    return curves.frame(
-        [row for row in found if row["stat"] not in (curves.SECONDS, curves.MEMORY)]
-    )
+    return curves.frame(found)
 
 
 def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
@@ -376,15 +363,6 @@ def largest_shares(frame: pd.DataFrame) -> list[str]:
     return [pipe_table(["share", "largest mean", "at"], rows)]
 
 
-def _capped(drawn: pd.DataFrame) -> list[str]:
-    """State besides what capped factors leave."""
-    left = drawn[(drawn["stat"] == TRACE) & (drawn["y"] > 100.0 * TOLERANCE)]
-    most = left.groupby(left["panel"].str.partition(" ")[0], sort=False)["y"].max()
-    each = ", ".join(f"{share:.2g}% ({d.replace('=', ' = ')})" for d, share in most.items())
-    capped = [f"Capped factors of x leave on average up to {each} of the trace."] if each else []
-    return [*curves.remarks(drawn), *capped]
-
-
 def _named(variation: str, sizes: Sequence[int]) -> list[str]:
     return [f"gaussian-{d}-{n}{variation}" for d in claims.DIMENSIONS for n in sizes]
 
@@ -392,7 +370,7 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
 def _figure(name: str, build: Build, draw: Draw, methods: Sequence[str] = (), **more) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
     shows = {curves.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
-    common = {"kind": "figure", "shows": shows, "trial": "matrix", "remarks": curves.remarks}
+    common = {"shows": shows, "trial": "matrix", "remarks": curves.remarks}
     return Artefact(__name__, name=name, build=build, draw=draw, **(common | more))
 
 
@@ -401,7 +379,6 @@ _SMALL = _named("", (1000, 10_000))
 _DAYS = {
     "shows": {curves.PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
     "trial": "subsample",
-    "remarks": _capped,
 }
 _ALONG = "days $n$"
 

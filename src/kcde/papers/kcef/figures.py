@@ -126,19 +126,14 @@ def axis_of_dimensions(axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
 
 
-def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves against n and against d."""
-    return grid.curves(artefact, scores, (grid.against_n, grid.against_d))
-
-
 def build_converged(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves without the isotropic kernel, which only decides claim K6."""
-    return build(artefact, scores[scores["method"] != grid.ISOTROPIC], files)
+    return grid.curves(artefact, scores[scores["method"] != grid.ISOTROPIC], files)
 
 
 def build_rows(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of figure 1, and against d that of the isotropic kernel of figure 5."""
-    frame = build(artefact, scores, files)
+    frame = grid.curves(artefact, scores, files)
     hidden = frame["panel"].str.startswith("d=") & frame["method"].eq("KCEF-F-500-rows")
     return frame[~hidden].sort_values("panel", kind="stable", ignore_index=True)
 
@@ -148,9 +143,8 @@ METHODS = ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE"]
 FIG1 = Artefact(
     __name__,
     name="fig1",
-    kind="figure",
     shows={"joint": {"datasets": grid.DATASETS, "methods": [*METHODS, "exact"]}},
-    build=build,
+    build=grid.curves,
     draw=draw,
     claims={
         "K1": claims.converges_faster,
@@ -166,7 +160,11 @@ FIG1 = Artefact(
 
 
 def _variant(
-    name: str, methods: list[str], build=build, named: dict | None = None, only: dict | None = None
+    name: str,
+    methods: list[str],
+    build=grid.curves,
+    named: dict | None = None,
+    only: dict | None = None,
 ) -> Artefact:
     """Return figure 1 with other methods, some drawn with the names that those of it have."""
     shown = {"datasets": grid.DATASETS, "methods": [*methods, "exact"], "only": only or {}}
@@ -198,9 +196,7 @@ VARIANTS = [
 ]
 
 
-def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves against d."""
-    return grid.curves(artefact, scores, (grid.against_d,))
+_AGAINST_D = partial(grid.curves, views=[grid.against_d])
 
 
 def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -211,7 +207,7 @@ def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
         plain = scores["dataset"].str.extract(rf"^(grid-\d+){ending}$")[0]
         if plain.notna().any():
             own = scores.assign(dataset=plain).dropna(subset="dataset")
-            frame = build_fig5(artefact, own, files)
+            frame = _AGAINST_D(artefact, own, files)
             frames.append(frame.assign(panel=frame["panel"] + f",a={a}"))
     return pd.concat(frames, ignore_index=True)
 
@@ -220,7 +216,7 @@ FIG5 = replace(
     FIG1,
     name="fig5",
     shows={"joint": {"datasets": ["grid-2000"], "methods": ["KCEF-F", *METHODS, "exact"]}},
-    build=build_fig5,
+    build=_AGAINST_D,
     claims={"K6": claims.isotropic_drops},
 )
 
@@ -307,7 +303,6 @@ def draw_fig3(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
 FIG3 = Artefact(
     __name__,
     name="fig3",
-    kind="figure",
     shows={"failure_case": {}},
     build=build_fig3,
     draw=draw_fig3,
@@ -406,7 +401,6 @@ def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> lis
 CONSISTENCY = Artefact(
     __name__,
     name="consistency",
-    kind="figure",
     shows={"consistency": {}},
     build=build_consistency,
     draw=draw_consistency,

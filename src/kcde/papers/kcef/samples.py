@@ -139,7 +139,6 @@ _PAIR = ["KEF-pair", "KCEF-F-pair", "NADE-pair", "KEF-pair-adapted", "KCEF-F-pai
 FIG4 = Artefact(
     __name__,
     name="fig4",
-    kind="figure",
     shows={"samples": {"methods": [*_PUBLISHED, *_BETTER, "KCEF-LL-F-inverse"]}},
     tolerance=tolerances.VERDICTS,
     build=build,

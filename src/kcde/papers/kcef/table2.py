@@ -1,6 +1,5 @@
 """kcef table 2, also with KCEF tuned on fewer rows, and under when its tuning stops (K-stop)."""
 
-import json
 from itertools import product
 from pathlib import Path
 
@@ -14,39 +13,10 @@ from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.kcef import claims, figures, grid
 
-REMOVED = "removed_column"
-"""Metric of the rows that name a column left out (in `method`) and why (in `variant`)."""
-
 _DATASETS = published.datasets("kcef", "table2")
 _FEWER_ROWS = [f"KCEF-{graph}-{n}-rows" for graph in "FM" for n in (500, 1000)]
 _OTHERS = ["LSCDE-F", "LSCDE-M", "NADE"]
 _AXIS_LABEL = "negative log-likelihood of a standardised row (nats); lower is better"
-
-
-def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table with a row for each column left out, which the `.json` of scores name."""
-    found = {}
-    for path in files:
-        beside = path.with_suffix(".json")
-        info = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
-        for entry in info.get("removed", ()):
-            found[path.parent.name, entry["column"]] = entry["reason"]
-    empty = {"metric": REMOVED, "unit": "", "n": 0, "failed": 0}
-    rows = [
-        {"dataset": dataset, "method": column, "variant": reason, **empty}
-        for (dataset, column), reason in found.items()
-    ]
-    return building.with_rows(building.build(artefact, scores, files), rows)
-
-
-def remarks(table: pd.DataFrame) -> list[str]:
-    """Name the columns left out of each data set, with the reason."""
-    removed = table[table["metric"] == REMOVED]
-    names = removed["method"] + " (" + removed["variant"] + ")"
-    return [
-        f"Left out of {dataset}: {', '.join(each)}."
-        for dataset, each in names.groupby(removed["dataset"], sort=False)
-    ]
 
 
 _METHODS = ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LikelihoodKCEF-F", *_OTHERS]
@@ -57,11 +27,10 @@ ARTEFACTS = [
     Artefact(
         __name__,
         shows={"joint": {"datasets": _DATASETS, "methods": _METHODS}},
-        build=build,
+        build=building.build,
         claims={"K9": claims.kcef_after_nade},
         published_trials=5,
         axis=(-10.0, 20.0),
-        remarks=remarks,
         **_SHARED,
     ),
     Artefact(
@@ -165,7 +134,6 @@ def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path
 RULES = Artefact(
     __name__,
     name="table2-readings",
-    kind="figure",
     stage=READINGS,
     shows={
         "joint": {
