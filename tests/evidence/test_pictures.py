@@ -1,17 +1,15 @@
-"""Pictures: a look a method, labels apart, boxes."""
+"""Pictures: a look a method, boxes."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.cbook import boxplot_stats
-from scipy import optimize
 
 from kcde.methods import METHODS, Method
 from kcde.pages import style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.papers.cdo import boxes
-from kcde.papers.kcef import labels
 
 
 def test_every_published_method_and_class_has_one_look():
@@ -33,18 +31,6 @@ def test_new_methods_have_looks_of_their_own(monkeypatch):
     assert len({(look["color"], look["linestyle"]) for look in looks}) == len(looks)
     assert {look["color"] for look in looks} == set(style.RESERVE)
     assert style.line("Toy1-LL") == looks[1] | {"linestyle": style.VARIATIONS["-LL"]}
-
-
-def test_touching_labels_are_moved_least_and_stay_on_the_axis():
-    wanted = np.array([0.5, 0.52, 0.1, 0.51])
-    found, order = labels.apart(wanted, 0.1), np.argsort(wanted)
-    assert np.diff(found[order]).min() == pytest.approx(0.1)
-    gaps = {"type": "ineq", "fun": lambda places: np.diff(places[order]) - 0.1}
-    best = optimize.minimize(lambda places: ((places - wanted) ** 2).sum(), found, constraints=gaps)
-    assert ((found - wanted) ** 2).sum() == pytest.approx(best.fun, abs=1e-6)
-    found = labels.apart([0.0, 0.97, 1.0, 0.98], 0.1)
-    assert np.sort(found).tolist() == pytest.approx([0.0, 0.8, 0.9, 1.0])
-    assert labels.apart([0.5] * 3, 1.0).tolist() == [0.0, 1.0, 2.0]  # no room: apart all the same
 
 
 def test_a_box_is_that_of_matplotlib_with_few_outliers_and_what_is_not_finite_counted():

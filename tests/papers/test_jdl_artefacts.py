@@ -199,7 +199,18 @@ def test_every_reading_has_its_scores():
         for claim, how in each.claims.items():
             verdict = decide(CLAIMS[claim], under, **how).verdict
             found.setdefault((each.choice, claim), []).append(verdict)
-    assert {key: " ".join(verdicts) for key, verdicts in found.items()} == {}
+    turned = {
+        ("J-law", "J1"): ["undecided"] * 3 + ["fails"],
+        ("J-law", "J14"): ["holds", *["undecided"] * 3, "holds"],
+        ("J-positivity", "J1"): ["holds", "fails"],
+        ("J-bandwidth", "J1"): ["holds", "undecided", "fails", "undecided"],
+        ("J-bandwidth", "J4"): ["holds", "undecided", "holds", "undecided"],
+    }
+    for key, verdicts in found.items():
+        few = key[1] in ("J2", "J3", "J6", "J9", "J15")  # without n beyond 1e5
+        law = ["undecided"] * 3 + ["undecided" if few else "holds"]
+        plain = law if key[0] == "J-law" else ["holds"] * len(verdicts)
+        assert verdicts == turned.get(key, plain), key
 
 
 def test_dependence_has_a_point_a_fit_and_law():

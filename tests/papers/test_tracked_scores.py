@@ -20,7 +20,7 @@ KEYS = {
     "kcef": "fig1 fig5 consistency table1 table2 table3",
     "dde": "table2 cost",
     "jdl": "fig1 fig2 fig3 fig4 fig5 fig6 fig7 fig8 fig9 structure",
-    "cdo": "anatomy fig4 fig4_corrected clipping table3",
+    "cdo": "fig4 fig4_corrected clipping table3",
 }
 
 
@@ -29,7 +29,6 @@ WHOLE = cache(lambda: scores.read([PACKED]))
 
 def in_order(frame):
     """Return rows in an order of their own, without seconds and what is not tracked yet."""
-    frame = frame[~frame["stat"].isin(["seconds", "memory"])] if "stat" in frame else frame
     frame = frame.drop(columns=["q25", "q75", "seconds"], errors="ignore").dropna(axis=1, how="all")
     words = [c for c in frame if not is_numeric_dtype(frame[c]) and c not in ("best", "verdict")]
     order = words + [c for c in ("x", "n") if c in frame]

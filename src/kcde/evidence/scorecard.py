@@ -20,7 +20,6 @@ from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, UNDECIDED
 from kcde.evidence.verdicts import BETTER, COMPATIBLE, DIFFERENT, RULES, UNINFORMATIVE, WORSE
 from kcde.files import staged
 from kcde.names import AS_PUBLISHED
-from kcde.pages import building
 from kcde.papers import published
 from kcde.papers.registry import ARTEFACTS
 
@@ -187,8 +186,8 @@ def _kinds(values: pd.DataFrame) -> np.ndarray:
 
 def _table(key: str, into: Path) -> pd.DataFrame | None:
     """Return the CSV of a table in the folder of the outputs, None where there is none."""
-    path = into / f"{key}.csv"
-    return building.read(path) if path.exists() and ARTEFACTS[key].kind == "table" else None
+    path, artefact = into / f"{key}.csv", ARTEFACTS[key]
+    return artefact.read(path) if path.exists() and artefact.kind == "table" else None
 
 
 def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:

@@ -80,7 +80,7 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
         found = ", ".join(sorted(set(scores["metric"])))
         raise ValueError(
             f"{artefact.key} needs scores with the metric {artefact.metric!r}; the files given "
-            f"have {found}: give --scores of the experiment {artefact.experiments[0]}"
+            f"have {found}: give --scores of the experiment {next(iter(artefact.shows))}"
         )
     repeated = scores[scores.duplicated([*_KEYS, "setting", "split"])]
     if len(repeated):
@@ -107,13 +107,6 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
             shown = shown.assign(variant="ours")
         scores = pd.concat([scores, shown], ignore_index=True)
     return scores
-
-
-def read(path: Path) -> pd.DataFrame:
-    """Read a tracked table; `best` is false where it is empty, and text columns have no NaN."""
-    frame = pd.read_csv(path, dtype=dict.fromkeys(["variant", "unit", "best", "verdict"], str))
-    frame["best"] = frame["best"].fillna("").eq("True")
-    return frame.fillna({"unit": "", "verdict": "", "variant": ""})
 
 
 def summary_of(row: pd.Series) -> verdicts.Summary:

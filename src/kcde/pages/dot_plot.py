@@ -17,9 +17,9 @@ _LEAST = 0.05  # nats, least range of a panel
 _NARROW = 0.1  # nats, range with long numbers
 
 
-def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page of a table, and its primary metric as a picture."""
-    return [*page.write_table(artefact, table, stem), *picture(artefact, table, stem)]
+def write(artefact: Artefact, table: pd.DataFrame, stem: Path, **how: bool) -> list[Path]:
+    """Draw the page of a table, and its primary metric as a picture; `how` as of `picture`."""
+    return [*page.write_table(artefact, table, stem), *picture(artefact, table, stem, **how)]
 
 
 def picture(

@@ -88,7 +88,6 @@ _VARIANTS: dict[str, str] = {
     "test-rows": "test rows only",
     "slice": "shown pair only",
     EXACT_DRAWS: "better draws",
-    "code": "authors' set",
 }
 """Variants that a table names, because the name of the method does not show them."""
 

@@ -6,7 +6,7 @@ scorecard and command line find it there. Such a file has, in this order: data, 
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -153,15 +153,17 @@ class Artefact:
         rows of methods that are trained in float32 and what is measured have their own.
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
+    header
+        Columns of its CSV, where they are not those of its kind.
     """
 
     module: str
-    kind: str
     shows: Shows
     build: Build
     draw: Draw
     claims: Mapping[str, Claim] = field(default_factory=dict)
     name: str = ""
+    kind: str = "figure"
     stage: str = RUN
     metric: str = ""
     columns: tuple[str, ...] = ()
@@ -177,11 +179,31 @@ class Artefact:
     below: Remarks = lambda frame: []
     apart: tuple[str, ...] = ()
     tolerance: float = tolerances.EXACT
+    header: Sequence[str] = ()
 
     def __post_init__(self):
         """Take the name from the module where none is given."""
         if not self.name:
             object.__setattr__(self, "name", self.module.rpartition(".")[2])
+
+    def read(self, path: Path) -> pd.DataFrame:
+        """Return its CSV; of a table `best` is false where it is empty, and text has no NaN."""
+        table, words = self.kind == "table", ["variant", "unit", "best", "verdict"]
+        try:
+            frame = pd.read_csv(path, dtype=dict.fromkeys(words, str) if table else None)
+        except ValueError as error:
+            raise ValueError(f"{path} is no table ({error}): {self.remedy(path)}") from None
+        header = self.header or (TABLE_COLUMNS if table else FIGURE_COLUMNS)
+        if lacking := [name for name in header if name not in frame]:
+            raise ValueError(f"{path} lacks the column {lacking[0]!r}: {self.remedy(path)}")
+        if not table:
+            return frame
+        frame["best"] = frame["best"].fillna("").eq("True")
+        return frame.fillna({"unit": "", "verdict": "", "variant": ""})
+
+    def remedy(self, path: Path) -> str:
+        """Return what helps where its CSV is damaged."""
+        return f"restore it with `git checkout {path}`, or make it with `snakemake {self.target}`"
 
     @property
     def text(self) -> "Text":
@@ -197,11 +219,6 @@ class Artefact:
     def key(self) -> str:
         """`paper/name`, the artefact's name on the command line."""
         return f"{self.paper}/{self.name}"
-
-    @property
-    def experiments(self) -> tuple[str, ...]:
-        """The experiments whose scores it reads."""
-        return tuple(self.shows)
 
     @property
     def methods(self) -> tuple[str, ...]:

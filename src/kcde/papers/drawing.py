@@ -8,10 +8,9 @@ from joblib import Parallel, delayed
 
 from kcde import scores as score_files
 from kcde.evidence import readings
-from kcde.experiments import experiment
-from kcde.experiments.base import LAPTOP, PAPER, SCALES, SMOKE
+from kcde.experiments.base import LAPTOP, PAPER, SCALES
 from kcde.files import atomic, staged
-from kcde.pages import building, page
+from kcde.pages import page
 from kcde.papers.artefact import Artefact
 
 AT_PAPER_SCALE = "at-paper-scale"
@@ -87,7 +86,11 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
         )
     with staged(into) as stage:
         (stage / artefact.paper).mkdir()
-        drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
+        try:
+            drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
+        except LookupError as error:
+            said = f"{path} lacks rows that are drawn ({error!r}): {artefact.remedy(path)}"
+            raise ValueError(said) from error
         if Path(into).name == AT_PAPER_SCALE:
             (stage / f"{artefact.key}.md").unlink()
         return [Path(into) / name.relative_to(stage) for name in drawn if name.exists()]
@@ -115,11 +118,10 @@ def _scale_of(into: Path) -> str:
 def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     """Draw a CSV of a scale into a folder; return the files."""
     stem = into / artefact.key
-    if artefact.kind == "table":
-        drawn = artefact.draw(artefact, building.read(path), stem)
-    else:
-        frame = pd.read_csv(path)
-        drawn = [*artefact.draw(artefact, frame, stem), *page.write_figure(artefact, frame, stem)]
+    frame = artefact.read(path)
+    drawn = artefact.draw(artefact, frame, stem)
+    if artefact.kind == "figure":
+        drawn = [*drawn, *page.write_figure(artefact, frame, stem)]
     for each in drawn:
         if each.suffix == ".md":
             title, rest = each.read_text(encoding="utf-8").split("\n", 1)
@@ -130,25 +132,7 @@ def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
 
 def _command(artefact: Artefact, scale: str) -> str:
     """Return how to draw the artefact again, also with other sizes."""
-    there = f"results/{scale}/{artefact.target}"
-    said = f"Drawn by `snakemake {artefact.target if scale == LAPTOP else there}`."
-    for name in _fitted(artefact):
-        cls = experiment(name)
-        repetitions_first = sorted(cls.parameters(), key=lambda each: each not in cls.repeated)
-        for each in map(cls.parameters().get, repetitions_first):
-            size = each.metadata.get("sizes", {}).get(SMOKE)
-            if isinstance(size, int):
-                changed = f"set={{{name}: {{{each.name}: {size}}}}}"
-                said += f" Other sizes: `snakemake {there} --config '{changed}'`"
-                return f"{said}; `kcde run {name}` lists them."
-    return said
-
-
-def _fitted(artefact: Artefact) -> Iterator[str]:
-    """Yield the experiments of an artefact, then those whose files these read."""
-    yield from artefact.shows
-    for name, wanted in artefact.shows.items():
-        cls = experiment(name)
-        if cls.datasets:
-            first = wanted.get("datasets", cls.datasets)[0], wanted.get("methods", cls.methods)[0]
-            yield from (needed for needed, _, _ in cls.needs(*first))
+    there, name = f"results/{scale}/{artefact.target}", next(iter(artefact.shows))
+    again = artefact.target if scale == LAPTOP else there
+    said = f"Drawn by `snakemake {again}`. Other sizes: `kcde run {name}` lists them for "
+    return f"{said}`snakemake {there} --config 'set={{{name}: {{SIZE: NUMBER}}}}'`."

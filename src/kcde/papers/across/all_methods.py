@@ -223,34 +223,33 @@ def _of_all_sets(
     rivals = [(name, first) for name in methods if name != first]
     adjusted = _tested({pair: _shift(arrays, *pair) for pair in rivals})
     took = scores[scores["dataset"].isin(common)].groupby(_CELL)["seconds"].median()
-    rows = []
-    for name in methods:
-        own = cells[cells["method"] == name]
-        p_value = adjusted.get((name, first), np.nan)
-        worst = own.loc[own["capped"].idxmax()]
-        over, outlying = own["over_marginal"].dropna(), own["dataset"].isin(OUTLYING)
-        rows.append(
-            {
-                "dataset": EVERY,
-                "method": name,
-                "variant": own["variant"].iloc[0],
-                "n": len(common),
-                "failed": int((own["failed"] > 0).sum()),
-                "rank": ranks[name],
-                "excess": own["excess"].median(),
-                "best": name == first or p_value >= verdicts.SIGNIFICANCE,
-                "sets_best": int(own["best"].sum()),
-                "p_value": p_value,
-                "seconds": round_to_half_decade(took.xs(name, level="method").median()),
-                "first_share": shares[name],
-                **own[["capped", "crps", "crps_rank", *COVERAGES]].mean(),
-                "worst": worst["dataset"],
-                "worst_capped": worst["capped"],
-                "below_marginal": int((over > 0.0).sum()) if len(over) else np.nan,
-                "of_marginal": len(over) or np.nan,
-                "rank_without": own.loc[~outlying, "rank"].mean() if outlying.any() else np.nan,
-            }
-        )
+    own, outlying = cells.groupby("method"), cells["dataset"].isin(OUTLYING)
+    worst = cells.loc[own["capped"].idxmax()].set_index("method")
+    known = own["over_marginal"].count()
+    without = cells[~outlying].groupby("method")["rank"].mean()
+    table = pd.DataFrame(
+        {
+            "variant": own["variant"].first(),
+            "failed": (cells["failed"] > 0).groupby(cells["method"]).sum(),
+            "rank": ranks,
+            "excess": own["excess"].median(),
+            "sets_best": own["best"].sum(),
+            "p_value": pd.Series({name: p for (name, _), p in adjusted.items()}),
+            "seconds": took.groupby("method").median().map(round_to_half_decade),
+            "first_share": shares,
+            **own[["capped", "crps", "crps_rank", *COVERAGES]].mean(),
+            "worst": worst["dataset"],
+            "worst_capped": worst["capped"],
+            "below_marginal": own["over_marginal"]
+            .apply(lambda x: (x > 0.0).sum())
+            .where(known > 0),
+            "of_marginal": known.where(known > 0),
+            "rank_without": without if outlying.any() else np.nan,
+        }
+    )
+    table["best"] = (table.index == first) | (table["p_value"] >= verdicts.SIGNIFICANCE)
+    table = table.loc[methods].assign(dataset=EVERY, n=len(common)).rename_axis("method")
+    rows = table.reset_index().to_dict("records")
     shifts = {pair: _shift(arrays, *pair) for pair in combinations(methods, 2)}
     adjusted = _tested(shifts)
     for one, other in permutations(methods, 2):
@@ -370,32 +369,29 @@ def _known(form: str):
 
 
 def _by_rank(methods: pd.DataFrame) -> str:
-    rounded, percent = _known(".2f"), _known(".0%")
-    columns = {
-        "method": lambda row: f"**{display(row.method)}**" if row.best else display(row.method),
-        "mean rank": lambda row: rounded(row.rank),
-        f"without {', '.join(OUTLYING)}": lambda row: rounded(row.rank_without),
-        "first in resamples of sets": lambda row: percent(row.first_share),
-        f"p against {display(methods['method'].iloc[0])}": lambda row: (
-            "" if math.isnan(row.p_value) else probability(row.p_value)
-        ),
-        "mean loss (nats)": lambda row: number(row.capped),
-        "worst set": lambda row: f"{row.worst} {number(row.worst_capped)}",
-        f"worse than {display(MARGINAL)}": lambda row: (
-            f"{_known('.0f')(row.below_marginal)} of {_known('.0f')(row.of_marginal)}"
-        ),
-        "sets with failed splits": lambda row: f"{row.failed:.0f}" if row.failed else "",
-        "CRPS": lambda row: _known(".3f")(row.crps),
-        "rank by CRPS": lambda row: rounded(row.crps_rank),
-        **{
-            f"coverage of {100 * level:.0f}%": lambda row, name=name: percent(getattr(row, name))
-            for name, level in COVERAGES.items()
-        },
-        "seconds": lambda row: _known("g")(row.seconds),
-    }
-    rows = [[text(row) for text in columns.values()] for row in methods.itertuples()]
+    rounded, percent, whole = _known(".2f"), _known(".0%"), _known(".0f")
+    columns = [
+        *("method", "mean rank", f"without {', '.join(OUTLYING)}", "first in resamples of sets"),
+        *(f"p against {display(methods['method'].iloc[0])}", "mean loss (nats)", "worst set"),
+        *(f"worse than {display(MARGINAL)}", "sets with failed splits", "CRPS", "rank by CRPS"),
+        *(f"coverage of {level:.0%}" for level in COVERAGES.values()),
+        "seconds",
+    ]
+    rows = []
+    for row in methods.itertuples():
+        name = display(row.method)
+        cells = [f"**{name}**" if row.best else name, rounded(row.rank), rounded(row.rank_without)]
+        cells += [
+            percent(row.first_share),
+            "" if math.isnan(row.p_value) else probability(row.p_value),
+        ]
+        cells += [number(row.capped), f"{row.worst} {number(row.worst_capped)}"]
+        cells.append(f"{whole(row.below_marginal)} of {whole(row.of_marginal)}")
+        cells += [whole(row.failed) if row.failed else "", _known(".3f")(row.crps)]
+        cells += [rounded(row.crps_rank), *(percent(getattr(row, name)) for name in COVERAGES)]
+        rows.append([*cells, _known("g")(row.seconds)])
     return (
-        f"{pipe_table(list(columns), rows)}\n\n**Bold**: not significantly different from the "
+        f"{pipe_table(columns, rows)}\n\n**Bold**: not significantly different from the "
         "first by the test over sets at 5%, adjusted for its rivals. A loss is the median over "
         f"splits, at most {verdicts.LIMIT_NATS:.0f} nats."
     )
@@ -486,5 +482,6 @@ ARTEFACT = Artefact(
     build=build,
     draw=draw,
     metric=NLL,
+    header=COLUMNS,
     shown_as={"DDE-quadrature": ("DDE", NLL_QUADRATURE)},
 )

@@ -138,7 +138,6 @@ def _draw_histograms(axes, bins: pd.DataFrame, names: list[str]) -> None:
 
 ARTEFACT = Artefact(
     __name__,
-    kind="figure",
     shows={"r_benchmark": all_methods.ARTEFACT.shows["r_benchmark"]},
     build=build,
     draw=draw,

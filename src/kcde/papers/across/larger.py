@@ -86,7 +86,6 @@ def _draw_cost(axes, panel: pd.DataFrame) -> None:
 LARGE_N = Artefact(
     __name__,
     name="large_n",
-    kind="figure",
     shows={"large_n": {}},
     tolerance=tolerances.SINGLE,
     build=build_large_n,
@@ -222,6 +221,4 @@ def _draw_panel(axes, here: pd.DataFrame, names: list[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-LARGER_SETS = Artefact(
-    __name__, "figure", {"larger_sets": {}}, build, draw, name="larger_sets", below=below
-)
+LARGER_SETS = Artefact(__name__, {"larger_sets": {}}, build, draw, name="larger_sets", below=below)

@@ -20,10 +20,8 @@ KEPT = 20
 ROW_HEIGHT = 0.165
 """Height of a row, in inches."""
 
-_HALF = 0.32  # height of half a box, in rows
 _FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis
 _ROOM = 1.04
-_LABEL = 0.8  # height of the label of a reference line, in rows
 
 
 def box_rows(values: np.ndarray, same: Mapping) -> list[dict]:
@@ -57,62 +55,40 @@ def failures(frame: pd.DataFrame, trial: str) -> list[str]:
     return [said] if each else []
 
 
-def keys(read_off: str = "") -> list:
-    """Return what the parts of a box are, for `style.legend_above`, and what a ring says."""
+def keys(*more) -> list:
+    """Return what the parts of a box are, for `style.legend_above`, and more of a figure."""
     from matplotlib.colors import to_rgba
     from matplotlib.patches import Patch
 
     edge = {"edgecolor": style.GREY, "linewidth": 0.8}
     none = {"linestyle": "none", "color": style.GREY}
-    ring = {"markersize": 6, "fillstyle": "none", "markeredgewidth": 1.0}
-    made = [
+    return [
         Patch(label="quartiles, as published", facecolor=to_rgba(style.GREY, 0.25), **edge),
         Patch(label="quartiles, ours", facecolor="none", **edge),
         style.key("median", marker="|", mew=1.6, markersize=7, **none),
         style.key("mean", marker="o", markersize=2.2, **none),
         style.key("within 1.5 box lengths", color=style.GREY, linewidth=0.8),
         style.key("values beyond", marker="o", markersize=1.8, fillstyle="none", mew=0.5, **none),
+        *more,
     ]
-    return [*made, *([style.key(read_off, marker="o", **ring, **none)] if read_off else [])]
 
 
-def label_rows(axes, methods: Sequence[str], cells: pd.DataFrame, lines: int = 0) -> None:
+def label_rows(axes, methods: Sequence[str], cells: pd.DataFrame) -> None:
     """Give each method a row, from the top, and label it, in bold where it is as published.
 
-    `cells` has methods and their variants. `lines` is the number of reference lines whose labels
-    need room above the first row.
+    `cells` has methods and their variants. A thin line stands between a method with its variations,
+    of one colour, and the next method.
     """
-    axes.set_ylim(len(methods) - 0.4, -0.6 - _LABEL * lines)
+    axes.set_ylim(len(methods) - 0.4, -0.6)
     style.name_rows(axes, methods)
     axes.tick_params(axis="y", length=0)
     published = set(cells.loc[cells["variant"] == AS_PUBLISHED, "method"])
     for label, method in zip(axes.get_yticklabels(), methods, strict=True):
         label.set_fontweight("bold" if method in published else "normal")
-    separate_families(axes, methods)
-
-
-def separate_families(axes, methods: Sequence[str]) -> None:
-    """Draw a thin line between a method with its variations, of one colour, and the next method."""
     colours = [style.line(method)["color"] for method in methods]
     for row in range(1, len(methods)):
         if colours[row] != colours[row - 1]:
             axes.axhline(row - 0.5, color="#DDDDDD", linewidth=0.5, zorder=0)
-
-
-def draw_reference_line(
-    axes, x: float, text: str, colour: str, dashes, place: int = 0, left: bool = True
-) -> None:
-    """Draw a line through all rows up to its label, which begins at it (`left`) or ends there.
-
-    The axes are as `label_rows` left them. `place` counts from the first row upwards; a label at a
-    higher one may lie over the lines of lower ones, which end below it.
-    """
-    foot, head = axes.get_ylim()
-    end = (foot + 0.6 + _LABEL * (place + 1)) / (foot - head)
-    axes.axvline(x, ymax=end, color=colour, linestyle=dashes, linewidth=0.8, zorder=1)
-    look = {"fontsize": 6.5, "bbox": style.WHITE | {"pad": 0.6}}
-    at = (x, -0.6 - _LABEL * (place + 0.5))
-    style.beside(axes, text, at, 3 if left else -3, colour, **look)
 
 
 def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
@@ -127,33 +103,40 @@ def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
 
 
 def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str]) -> None:
-    """Draw the boxes of a panel, with its limits set; those of methods as published are shaded."""
-    drawn = panel[panel["kind"] == "box"]
-    points = drawn[drawn["stat"] == OUTLIER].groupby("method")["y"].apply(list)
-    boxes = drawn[drawn["stat"].isin(_STATS)].pivot(index="method", columns="stat", values="y")
-    for row in drawn[drawn["stat"] == MEAN].itertuples():
-        known = boxes.loc[row.method], points.get(row.method, [])
-        colour, filled = style.line(row.method)["color"], row.variant == AS_PUBLISHED
-        _draw_box(axes, methods.index(row.method), *known, colour, filled)
+    """Draw the boxes of a panel, with its limits set; those of methods as published are shaded.
 
+    A box beyond the axis becomes an arrow with its median beside it.
+    """
+    from matplotlib.colors import to_rgba
 
-def _draw_box(axes, row: int, box: pd.Series, outliers: list, colour: str, filled: bool) -> None:
-    """Draw a horizontal box; one beyond the axis becomes an arrow with its median beside it."""
-    end = axes.get_xlim()[1]
-    if box[MEDIAN] > end:
-        axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
-        style.beside(axes, f"{box[MEDIAN]:.3g}", (end, row), -5, colour)
-        return
-    low, q1, middle, q3, high, mean = box[list(_STATS)]
-    thin = {"color": colour, "linewidth": 0.8, "zorder": 2}
-    axes.hlines(row, low, q1, **thin)
-    axes.hlines(row, q3, high, **thin)
-    edge = {"edgecolor": colour, "facecolor": "none", "linewidth": 0.8, "zorder": 2}
-    if filled:
-        axes.barh(row, q3 - q1, 2 * _HALF, q1, color=colour, alpha=0.25, linewidth=0)
-    axes.barh(row, q3 - q1, 2 * _HALF, q1, **edge)
-    axes.vlines(middle, row - _HALF, row + _HALF, colors=colour, linewidth=1.6, zorder=3)
-    axes.plot(mean, row, "o", color=colour, markersize=2.2, zorder=4)
-    shown = [value for value in outliers if value <= end]
-    dots = {"color": colour, "markersize": 1.4, "markeredgewidth": 0.4, "fillstyle": "none"}
-    axes.plot(shown, [row] * len(shown), "o", zorder=2, **dots)
+    end, drawn = axes.get_xlim()[1], panel[panel["kind"] == "box"]
+    for (method, variant), rows in drawn.groupby(["method", "variant"], sort=False):
+        y, row, colour = (
+            rows.set_index("stat")["y"],
+            methods.index(method),
+            style.line(method)["color"],
+        )
+        outliers = rows.loc[(rows["stat"] == OUTLIER) & (rows["y"] <= end), "y"]
+        if y[MEDIAN] > end:
+            axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
+            style.beside(axes, f"{y[MEDIAN]:.3g}", (end, row), -5, colour)
+            continue
+        thin, face = {"color": colour, "linewidth": 0.8}, to_rgba(colour, 0.25)
+        edge = {"edgecolor": colour, "facecolor": face if variant == AS_PUBLISHED else "none"}
+        dot = {"marker": "o", "mfc": colour, "mec": colour, "markersize": 2.2, "zorder": 4}
+        ring = {"marker": "o", "mfc": "none", "mec": colour, "markersize": 1.4, "mew": 0.4}
+        axes.bxp(
+            [{name: y[stat] for stat, name in _STATS.items()} | {"fliers": outliers}],
+            positions=[row],
+            widths=0.64,
+            orientation="horizontal",
+            patch_artist=True,
+            manage_ticks=False,
+            showcaps=False,
+            showmeans=True,
+            boxprops=edge | {"linewidth": 0.8},
+            whiskerprops=thin,
+            medianprops=thin | {"linewidth": 1.6},
+            meanprops=dot,
+            flierprops=ring,
+        )

@@ -163,9 +163,12 @@ def _tracked(scores: pd.DataFrame, dataset: str, overlapping: bool) -> Iterator[
 
 
 def arrays(files: Iterable[Path]) -> dict[tuple[str, str], dict[str, np.ndarray]]:
-    """Return the arrays beside files of scores by data set and method."""
+    """Return the arrays beside files of scores by data set and method; some must be there."""
     beside = [path.with_suffix(".npz") for path in files]
-    return {(path.parent.name, path.stem): dict(np.load(path)) for path in beside if path.exists()}
+    there = [path for path in beside if path.exists()]
+    if not there:
+        raise FileNotFoundError(f"no arrays at {beside[0]}")
+    return {(path.parent.name, path.stem): dict(np.load(path)) for path in there}
 
 
 def panels(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:

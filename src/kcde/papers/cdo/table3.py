@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.evidence.cells import under, values, variants
-from kcde.methods import METHODS
+from kcde.evidence.cells import under
 from kcde.metrics.names import SMAE
 from kcde.pages import building, page, style
 from kcde.pages.words import display, significant
 from kcde.papers.artefact import Artefact
-from kcde.papers.cdo import boxes, claims, fig4, fig5
+from kcde.papers.cdo import boxes, claims, figures
 from kcde.papers.cdo.claims import CENTRED, FLOWS, FOLDS, OWN, POINTWISE, PREDICTED, RANDOM
 
 TOTAL, POINTWISE_STD = "smae_total", "smae_pointwise_std"
@@ -27,9 +26,6 @@ DEFINITIONS = {
     TOTAL: "Σ|e| / Σ|y|",
 }
 
-DEVIATION, DATA = "deviation_over_total", "data"
-"""Metric and method of the row that has Σ|y − ȳ| / Σ|y| of our test folds."""
-
 _HEAD, _HEADING = 0.85, 0.5  # inches of a panel besides its rows, and of a further one below it
 _ROOM = 1.25  # between the outermost values and the ends of the axis, as a factor
 
@@ -37,19 +33,17 @@ _ROOM = 1.25  # between the outermost values and the ends of the axis, as a fact
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return each method in its authors' definition and protocol, of which none is the best."""
     table = building.build(artefact, _of_protocol(scores), files)
-    return building.with_rows(table.assign(best=None, p_value=np.nan), _deviations(scores))
+    return table.assign(best=None, p_value=np.nan)
 
 
 def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return all methods on the same folds in every definition, then those of `build`."""
     terrain = scores[(scores["experiment"] == "terrain") & scores["method"].isin(artefact.methods)]
     folds = _complete(under(terrain, protocol=FOLDS), DEFINITIONS)
-    table = building.with_rows(building.build(artefact, folds, files), _deviations(terrain))
-    mixed = _of_protocol(terrain)
-    mixed = mixed[mixed["metric"] == SMAE]
-    plain = building.build(replace(artefact, metric=SMAE), mixed, files)
-    rows = plain.assign(best=None, p_value=np.nan).to_dict("records")
-    return building.with_rows(table, rows)
+    table = building.build(artefact, folds, files)
+    mixed = terrain[terrain["metric"].eq(SMAE) | terrain["status"].eq("failed")]
+    plain = build(replace(artefact, metric=SMAE), mixed, files)
+    return building.with_rows(table, plain.to_dict("records"))
 
 
 def _of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
@@ -70,28 +64,11 @@ def _complete(scores: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
     return pd.concat([kept, lost], ignore_index=True)
 
 
-def _deviations(scores: pd.DataFrame) -> list[dict]:
-    """Return the ratio of two errors of any method, Σ|y − ȳ| / Σ|y|, as the only row."""
-    here = claims.folds(scores)
-    for method, variant in variants(here).items():
-        total, centred = (values(here, method, name, variant) for name in (TOTAL, CENTRED))
-        if len(ratios := (total / centred).dropna()):
-            row = {"dataset": claims.ROUGH_TERRAIN, "method": DATA, "variant": "", "unit": ""}
-            row |= {"metric": DEVIATION, "mean": ratios.mean(), "n": len(ratios), "failed": 0}
-            return [row]
-    return []
-
-
 def remarks(table: pd.DataFrame) -> list[str]:
-    """State by what the definitions differ on these data, and how the points of a split spread."""
-    said = [
-        f"On our test folds Σ|e| / Σ|y| is {significant(row.mean)} times Σ|e| / Σ|y − ȳ|."
-        for row in table[table["metric"] == DEVIATION].itertuples()
-    ]
+    """State how the points of a split spread."""
     spreads = table[table["metric"] == POINTWISE_STD].itertuples()
-    if each := ", ".join(f"{display(row.method)} {significant(row.mean)}" for row in spreads):
-        said.append(f"Standard deviation of |ŷ/y − 1| over test points: {each}.")
-    return said
+    each = ", ".join(f"{display(row.method)} {significant(row.mean)}" for row in spreads)
+    return [f"Standard deviation of |ŷ/y − 1| over test points: {each}."] if each else []
 
 
 def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -124,23 +101,16 @@ def _definition(artefact: Artefact, method: str) -> str:
     """Return in which definition, and on which splits, a method is shown."""
     if artefact.metric != SMAE:
         return DEFINITIONS[artefact.metric]
-    own = {METHODS[name].estimator: metric for name, metric in OWN.items()}
-    estimator = METHODS[method].estimator if method in METHODS else method
-    definition = DEFINITIONS[own.get(estimator, CENTRED)]
+    definition = DEFINITIONS[OWN.get(method.partition("-")[0], CENTRED)]
     return f"{definition}, random splits" if method in FLOWS else definition
 
 
 def _draw_panel(axes, cells: pd.DataFrame, methods: list[str]) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     numbers = cells[["mean", "published_mean"]].to_numpy(float)
     numbers = numbers[numbers > 0.0]
     axes.set_xscale("log")
+    axes.set_xticks([0.03, 0.1, 0.3, 1.0], ["0.03", "0.1", "0.3", "1"])
     axes.set_xlim(numbers.min() / _ROOM, numbers.max() * _ROOM)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.tick_params(axis="x", labelsize=6.5)
     boxes.label_rows(axes, methods, cells)
     for row in cells[cells["method"].isin(methods)].itertuples():
         place, colour = methods.index(row.method), style.line(row.method)["color"]
@@ -178,7 +148,7 @@ ARTEFACT = Artefact(
 
 _COLUMNS = ["CDO", "CDO-quarter", "CDO-chosen", *_GP, *FLOWS, "LSCDE", *_PACKAGE, "LSCDE-exact"]
 _WEIGHTS = ("signed", "constrained", "projected")
-_DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *fig4.LSCDE]
+_DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *figures.LSCDE]
 
 READINGS = Artefact(
     __name__,
@@ -189,7 +159,7 @@ READINGS = Artefact(
         "terrain": {
             "methods": [
                 *_COLUMNS[:-3],
-                *fig4.LSCDE,
+                *figures.LSCDE,
                 *_PACKAGE,
                 *(f"{name}-{weights}" for name in _PACKAGE for weights in _WEIGHTS),
                 *_SIMPLEST,
@@ -197,7 +167,7 @@ READINGS = Artefact(
             "scale": "paper",
         },
         "donut": {"methods": _DONUT},
-        "traffic": fig5.ARTEFACT.shows["traffic"],
+        "traffic": figures.FIG5.shows["traffic"],
     },
     build=build_readings,
     draw=write,

@@ -206,7 +206,7 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
         return style.save(made, stem)
 
 
-_SHARED = {"kind": "figure", "tolerance": tolerances.VERDICTS, "trial": "seed"}
+_SHARED = {"tolerance": tolerances.VERDICTS, "trial": "seed"}
 _SHARED["measure"] = claims.with_samples
 _ITERATIONS = {"build": over_iterations, "draw": draw_iterations, **_SHARED}
 _BOTH = {"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}}
@@ -299,4 +299,4 @@ def _look(method: str) -> dict:
 _D7 = {"D7": claims.cheaper_estimation}
 _RUN = {"estimation_cost": {}}
 
-COST = Artefact(__name__, "figure", _RUN, build_cost, draw_cost, _D7, name="cost", trial="fit")
+COST = Artefact(__name__, _RUN, build_cost, draw_cost, _D7, name="cost", trial="fit")

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -37,28 +38,11 @@ _FURTHER = {
     "acceptance_rate": "Share of their transitions that are accepted",
     "points_without_density": "Test points outside DDE's bounding box, which have no density",
 }
-_CODE = "code"  # variant of the rows on the sets that the authors' code draws
 _BETWEEN = 0.5  # rows between data sets
 _PANELS = {
     MMD: "MMD² to the test set × 1000; lower is better",
     claims.TIME: "seconds for as many samples as test points",
 }
-
-
-def build_table1(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table of `building.build` with data sets `<name>-code` as a variant.
-
-    They share no draws with the others, so that no paired test includes them.
-    """
-    of_code = scores["dataset"].str.endswith(f"-{_CODE}")
-    renamed = scores["dataset"].str.removesuffix(f"-{_CODE}")
-    own = scores.assign(dataset=renamed, variant=_CODE)[of_code]
-    parts = [each for each in (scores[~of_code], own) if len(each)]
-    table, *code = (building.build(artefact, each, files) for each in parts)
-    rows = [
-        row for each in code for row in each.drop(columns=["best", "p_value"]).to_dict("records")
-    ]
-    return building.with_rows(table, rows)
 
 
 def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
@@ -68,10 +52,8 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     shown = table[table["metric"].isin(_PANELS) & table["method"].isin(artefact.methods)]
     numbers = published.numbers("dde", "table1").set_index(key)
     shown = shown.join(numbers["value"], on=key)
-    shown["value"] = shown["value"].mask(shown["variant"] == _CODE)
-    cells = set(shown[["dataset", "method", "variant"]].itertuples(index=False, name=None))
-    order = datasets.index, artefact.methods.index
-    rows = sorted(cells, key=lambda row: (order[0](row[0]), order[1](row[1]), row[2]))
+    known = set(zip(shown["dataset"], shown["method"], strict=True))
+    rows = [cell for cell in product(datasets, artefact.methods) if cell in known]
     places = {row: k + _BETWEEN * datasets.index(row[0]) for k, row in enumerate(rows)}
     last = max(places.values())
     with style.figure(style.PAGE, 1.0 + 0.18 * last, columns=2, sharey=True) as (made, axes):
@@ -81,10 +63,10 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
             one.set_xscale("log")
             one.set_xlim(np.nanmin(ends, initial=1e3) / 1.6, np.nanmax(ends, initial=1e-3) * 1.6)
             for cell in cells.itertuples():
-                _draw_cell(one, places[cell.dataset, cell.method, cell.variant], cell)
+                _draw_cell(one, places[cell.dataset, cell.method], cell)
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, _PANELS[metric])
-        names = [f"{d}{', authors’ set' * (v == _CODE)}: {display(m)}" for d, m, v in rows]
+        names = [f"{dataset}: {display(method)}" for dataset, method in rows]
         axes[0].set_yticks(list(places.values()), names)
         axes[0].set_ylim(last + 0.6, -0.6)
         mark = {"color": style.GREY, "linestyle": "none"}
@@ -112,13 +94,8 @@ def _draw_cell(axes, place: float, cell) -> None:
     axes.plot(cell.value, place, "o", markerfacecolor="white", markersize=5, **look)
 
 
-def measure_all(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the scores with all that is measured in the plane."""
-    return claims.with_samples(claims.with_excess(scores, files), files)
-
-
 _TABLE1 = {"kind": "table", "tolerance": tolerances.VERDICTS, "metric": MMD, "trial": "seed"}
-_TABLE1 |= {"build": build_table1, "draw": draw_table1, "further": _FURTHER}
+_TABLE1 |= {"build": building.build, "draw": draw_table1, "further": _FURTHER}
 
 TABLE1 = Artefact(
     __name__,
@@ -138,7 +115,7 @@ SEEDS = Artefact(
     stage=READINGS,
     shows={"planar": _SEEDS},
     claims={"D1": claims.smaller_discrepancy, "D4": claims.modes_covered},
-    measure=measure_all,
+    measure=lambda scores, files: claims.with_samples(claims.with_excess(scores, files), files),
     **_TABLE1,
 )
 
@@ -222,11 +199,6 @@ def _signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 
 
-def remarks(table: pd.DataFrame) -> list[str]:
-    """Say which normalisers are computed by sampling; DDE-penalised is shown by quadrature."""
-    return page.importance_sampling(table[table["method"] != "DDE-penalised"])
-
-
 _RIVALS = ["KCEF", "KCEF-LL", "epsilon-KDE", "LSCDE", "LSCDE-exact"]
 _FITTED = ["DDE", "DDE-penalised"]
 _TABLE2 = {"kind": "table", "metric": NLL, "shown_as": _SHOWN_AS}
@@ -241,7 +213,8 @@ TABLE2 = Artefact(
     published_trials=20,
     overlap=1.0,
     columns=(*_DDE, *_RIVALS),
-    remarks=remarks,
+    # DDE-penalised is shown by quadrature.
+    remarks=lambda table: page.importance_sampling(table[table["method"] != "DDE-penalised"]),
     **_TABLE2,
 )
 
@@ -282,6 +255,7 @@ _SHOWN = {
 """Metrics and headings of the page's columns."""
 
 _DATASETS = published.datasets("dde", "table2")
+_FACES = {CHOSEN_GAIN: "white"}
 _MARKS = {
     "DDE": "DDE; optimum with the same norm of f",
     "DDE-penalised": "DDE-penalised; optimum under its penalty",
@@ -325,44 +299,32 @@ def page_of_optimum(table: pd.DataFrame) -> list[str]:
 
 def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Write the page, and draw the gap of the loss beside the gain on test rows."""
-    primary = table[table["metric"] == GAP]
-    lines = pd.MultiIndex.from_frame(primary[["dataset", "method"]])
-    height = 1.1 + 0.15 * max(len(lines), 4)
+    datasets = list(table.loc[table["metric"] == GAP, "dataset"].unique())
+    height = 1.1 + 0.19 * max(len(datasets), 4)
+    grey = {"linestyle": "none", "color": style.GREY}
+    keys = [style.key("± 2 standard errors", color=style.GREY)]
     with style.figure(style.PAGE, height, columns=2, sharey=True) as (made, axes):
-        for one, metrics in zip(axes, ([GAP], [GAIN, CHOSEN_GAIN]), strict=True):
-            for metric in metrics:
-                cells = table[table["metric"] == metric].set_index(["dataset", "method"])
-                _draw_gaps(one, cells.reindex(lines), "white" if metric == CHOSEN_GAIN else None)
+        for method, shift in zip(_MARKS, (-0.15, 0.15), strict=True):
+            colour, mark = style.line(method)["color"], style.marker(method)
+            for one, metric in ((axes[0], GAP), (axes[1], GAIN), (axes[1], CHOSEN_GAIN)):
+                own = table[(table["metric"] == metric) & (table["method"] == method)]
+                at = own["dataset"].map(datasets.index) + shift
+                look = {"color": colour, "ms": 4, "mfc": _FACES.get(metric, colour)}
+                reach = 2.0 * own["stderr"].fillna(0.0) if metric in (GAP, GAIN) else None
+                one.errorbar(own["median"], at, xerr=reach, fmt=mark, elinewidth=1.0, **look)
+            keys.append(style.key(_MARKS[method], marker=mark, **grey))
+        keys.append(style.key("optimum under a held-out penalty", marker="o", mfc="white", **grey))
+        style.legend_above(made, keys, columns=2)
+        titles = ("Training loss above the optimum", "Test NLL: DDE minus optimum")
+        for one, letter, title in zip(axes, "ab", titles, strict=True):
             one.axvline(0.0, color=style.GREY, linewidth=0.8)
             one.grid(axis="y", color="#EEEEEE", linewidth=0.6)
-            one.set_axisbelow(True)
             one.tick_params(axis="y", length=0)
-        look = {"linestyle": "none", "color": style.GREY, "markersize": 4.5, "marker": "o"}
-        own = [name for name in _MARKS if name in set(table["method"])]
-        keys = [style.key(_MARKS[m], **look | {"marker": style.marker(m)}) for m in own]
-        keys.append(style.key("optimum under a held-out penalty", markerfacecolor="white", **look))
-        keys.append(style.key("± 2 standard errors", color=style.GREY, alpha=0.6))
-        style.legend_above(made, keys, columns=2)
-        style.panel_title(axes[0], "a", "Training loss above the optimum")
-        style.panel_title(axes[1], "b", "Test NLL: DDE minus optimum")
-        axes[0].set_xlabel("nats")
-        axes[1].set_xlabel("nats (linear to ±0.1, then logarithmic)")
-        axes[1].set_xscale("symlog", linthresh=0.1)
-        axes[0].set_ylim(len(lines) - 0.4, -0.6)
-        names = [f"{d}{' (penalised)' * (m != 'DDE')}" for d, m in lines]
-        axes[0].set_yticks(range(len(lines)), names)
+            one.set(axisbelow=True, xlabel="nats")
+            style.panel_title(one, letter, title)
+        axes[0].set_yticks(range(len(datasets)), datasets)
+        axes[0].set_ylim(len(datasets) - 0.4, -0.6)
         return [*page.write_figure(artefact, table, stem), *style.save(made, stem)]
-
-
-def _draw_gaps(axes, cells: pd.DataFrame, face: str | None) -> None:
-    """Draw medians with two standard errors, a row each."""
-    places = np.arange(len(cells))
-    for method in dict.fromkeys(cells.index.get_level_values("method")):
-        own = cells.index.get_level_values("method") == method
-        middle, reach = cells["median"][own], 2.0 * cells["stderr"][own].fillna(0.0)
-        colour, mark = style.line(method)["color"], style.marker(method)
-        look = {"color": colour, "markersize": 4.5, "markerfacecolor": face or colour}
-        axes.errorbar(middle, places[own], xerr=reach, fmt=mark, elinewidth=1.0, **look)
 
 
 OPTIMUM_OF_DDE = Artefact(

@@ -29,9 +29,8 @@ MEAN, MOST = "mean", "max"
 """Stats of a curve: mean and maximum over repetitions, with 5% and 95% quantiles where at least
 `ENOUGH` repetitions have a value."""
 
-FAILED, SECONDS, MEMORY = "failed", "seconds", "memory"
-"""Stats beside a curve: repetitions without a value; mean seconds of a fit including the choice of
-its parameters; peak memory of its process in MiB."""
+FAILED = "failed"
+"""Stat beside a curve: repetitions without a value."""
 
 ENOUGH = 20
 """With fewer repetitions there are no quantiles."""
@@ -151,12 +150,12 @@ def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows(
-    placed: pd.DataFrame, metric: str, scale: float = 1.0, stats: tuple = (MEAN,), costs=True
+    placed: pd.DataFrame, metric: str, scale: float = 1.0, stats: tuple = (MEAN,), failed=True
 ) -> list[dict]:
     """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
-    `n`; then, as `costs`, `FAILED` where there are such, `SECONDS` and `MEMORY`.
+    `n`; then, if wanted, `FAILED` where there are such.
     """
     found = []
     keys = ["panel", "method", "variant", "series", "n"]
@@ -170,15 +169,9 @@ def rows(
             y = values.mean() if stat == MEAN else values.max()
             curve = {"kind": "curve", "stat": stat, "y": y, "y_low": low, "y_high": high}
             found.append(names | curve | {"n": len(values)})
-        if not costs:
-            continue
-        beside = names | {"kind": "cost", "n": tried}
-        if len(values) < tried:
-            found.append(beside | {"kind": FAILED, "stat": FAILED, "y": tried - len(values)})
-        per_fit = fits.drop_duplicates("split")["seconds"]
-        found.append(beside | {"stat": SECONDS, "y": per_fit.mean()})
-        peak = numbers.loc[numbers["metric"] == "peak_memory", "value"].max()
-        found.append(beside | {"stat": MEMORY, "y": peak})
+        if failed and len(values) < tried:
+            lost = {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
+            found.append(names | lost)
     return found
 
 
@@ -193,7 +186,7 @@ def timing_rows(placed: pd.DataFrame) -> list[dict]:
         raise ValueError("no fit was timed: `matched_repetitions` must be at least 1")
     placed = placed[placed["split"].isin(timed_ones)]
     without = placed.assign(panel=placed["panel"] + EXCLUDED)
-    return [*rows(placed, whole), *rows(without, solved, costs=False)]
+    return [*rows(placed, whole), *rows(without, solved, failed=False)]
 
 
 def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:

@@ -6,9 +6,8 @@ positivity costs by the correlation of x and y.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_lowercase
 
@@ -18,11 +17,10 @@ import pandas as pd
 from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
 from kcde.evidence import tolerances
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
-from kcde.experiments.portfolio import TOLERANCE
 from kcde.metrics import names
 from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.pages import style
-from kcde.pages.words import display
+from kcde.pages.words import display, magnitude, pipe_table
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
 from kcde.papers.jdl import claims, curves
 
@@ -51,16 +49,10 @@ class PlotSpec:
         Where values may be 0: the vertical axis is linear from 0 to here and logarithmic above.
     band
         Whether the quantiles over repetitions are shown, where there are any.
-    dashes
-        Series to line style, besides those of `curves`.
     baseline
         What the line of `BASELINE` is called.
     width
         In inches.
-    row_labels
-        Row to the label of its vertical axis, where that is not `label`.
-    words
-        Parts of the names of panels to what stands for them in titles.
     average
         Whether a thin line has the mean, where `stat` is the largest value over repetitions.
     over
@@ -76,11 +68,8 @@ class PlotSpec:
     stat: str = curves.MEAN
     linear_below: float | None = None
     band: bool = True
-    dashes: Mapping[str, str] = field(default_factory=dict)
     baseline: str = "ignoring x"
     width: float = style.PAGE
-    row_labels: Mapping[str, str] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
     average: bool = False
     over: str = ""
     turned: bool = False
@@ -89,35 +78,41 @@ class PlotSpec:
     def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         """Draw an artefact, see `Draw`.
 
-        A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`; the
-        panels of one word share one row.
+        A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`. Panels
+        in which every line is 0 are named below the others, which then stand in one row.
         """
         kept = frame[frame["kind"].isin(["curve", curves.BASELINE])]
         kept = _relative(kept, self.over) if self.over else kept
-        words = [name.partition(" ")[::2] for name in dict.fromkeys(kept["panel"])]
-        columns, rows = (list(dict.fromkeys(each)) for each in zip(*words, strict=True))
-        columns, rows = (rows, columns) if self.turned else (columns, rows)
-        keys, places = _keys(kept, self), list(product(rows, columns))
-        lines = -(-len(keys) // 4)
-        size = {"columns": len(columns), "rows": len(rows), "sharey": True, "squeeze": False}
-        height = 0.3 + 1.9 * len(rows) + 0.16 * lines
+        most = kept.groupby("panel", sort=False)["y"].max()
+        zero = list(most.index[most == 0.0])
+        kept = kept[~kept["panel"].isin(zero)]
+        names = list(dict.fromkeys(kept["panel"]))
+        if self.turned:
+            names.sort(key=lambda name: name.partition(" ")[0])
+        across = len({name.partition(" ")[2 * self.turned] for name in names})
+        across, keys = len(names) if zero else across, _keys(kept, self)
+        lines, rows = -(-len(keys) // 4), len(names) // across
+        size = {"columns": across, "rows": rows, "sharey": True, "squeeze": False}
+        height = 0.3 + (2.5 if zero else 1.9) * rows + 0.16 * lines
         with style.figure(self.width, height, **size) as (made, axes):
             _scale(axes[0, 0], kept, self)
             letters = ascii_lowercase if axes.size > 1 else [""]
-            for one, letter, (row, column) in zip(axes.flat, letters, places, strict=False):
-                name = f"{row} {column}" if self.turned else f"{column} {row}".strip()
+            for one, letter, name in zip(axes.flat, letters, names, strict=False):
                 _draw_panel(one, kept[kept["panel"] == name], self)
-                for part, shown in self.words.items():
-                    name = name.replace(part, shown)
-                if "d=" in name:
-                    name = name.replace("d=", "$d=", 1).replace(" ", "$, ", 1)
-                style.panel_title(one, letter, name)
-                if column == columns[0]:
-                    one.set_ylabel(self.row_labels.get(row, self.label))
-                if row == rows[-1]:
-                    one.set_xlabel(self.along)
+                style.panel_title(one, letter, _title(name))
+            for one in axes[:, 0]:
+                one.set_ylabel(self.label)
+            for one in axes[-1]:
+                one.set_xlabel(self.along)
+            if zero:
+                said = f"0 for every line: {'; '.join(map(_title, zero))}"
+                made.supxlabel(said, fontsize=8, color=style.GREY)
             style.legend_above(made, keys, columns=min(4, len(keys)))
             return style.save(made, stem)
+
+
+def _title(panel: str) -> str:
+    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -132,7 +127,7 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     """Return the legend: colours are methods, dashes are series."""
     shown = kept[kept["stat"] == spec.stat]
     methods = [name for name in dict.fromkeys(shown["method"]) if name != curves.BASELINE]
-    looks = {each: _line(each, curves.SCHEDULED, shown, spec) for each in methods}
+    looks = {each: _line(each, curves.SCHEDULED, shown) for each in methods}
     found = [style.key(display(each), **look) for each, look in looks.items()]
     if set(methods) == set(shown["panel"]):  # they stand in the titles
         found = []
@@ -142,13 +137,10 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
         names |= {curves.SCHEDULED: curves.UNCONSTRAINED, curves.CONSTRAINED: curves.CONSTRAINED}
     elif curves.THROUGHOUT in drawn:
         names[curves.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
-    by_dashes: dict[str, list[str]] = {}
     for series in drawn:
         if series in names or series not in _DASHES:
-            dashes = _line(curves.BASELINE, series, shown, spec)["linestyle"]
-            by_dashes.setdefault(dashes, []).append(names.get(series, series.replace("=", " = ")))
-    for dashes, each in by_dashes.items():
-        found.append(style.key(" or ".join(each), color=style.GREY, linestyle=dashes))
+            look = _line(curves.BASELINE, series, shown) | {"linewidth": 1.2}
+            found.append(style.key(names.get(series, series), **look))
     if spec.average:
         found.append(style.key("mean of the repetitions", color=style.GREY, **_THIN))
     if spec.band and shown.loc[shown["series"] == curves.SCHEDULED, "y_low"].notna().any():
@@ -188,7 +180,7 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     sizes, methods = sorted(set(shown["x"])), list(dict.fromkeys(shown["method"]))
     width = max(sizes[-1] / sizes[0], 2.0)
     for (method, series), rows in shown.groupby(["method", "series"], sort=False):
-        rows, look = rows.sort_values("x"), _line(method, series, shown, spec)
+        rows, look = rows.sort_values("x"), _line(method, series, shown)
         axes.plot(rows["x"], rows["y"], marker="o", markersize=1.5, clip_on=False, **look)
         if series != curves.SCHEDULED:
             continue
@@ -205,15 +197,13 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
-    words = {"xycoords": "axes fraction", "color": style.GREY}
     if sizes[-1] < spec.paper_to:
+        look = {"ha": "right", "va": "top", "fontsize": 7, "color": style.GREY}
         said = f"the paper: to {_number(spec.paper_to)}"
-        axes.annotate(said, (0.99, 0.99), ha="right", va="top", fontsize=6, **words)
-    if (shown["y"] == 0.0).all():
-        axes.annotate("0 for every line", (0.5, 0.5), ha="center", **words)
+        axes.text(0.99, 0.99, said, transform=axes.transAxes, **look)
 
 
-def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict:
+def _line(method: str, series: str, shown: pd.DataFrame) -> dict:
     """Return the look of a line: colours are methods, dashes are variations or series."""
     grey = {"color": style.GREY, "linestyle": "-"}
     own = grey if method == curves.BASELINE else style.line(method)
@@ -222,15 +212,12 @@ def _line(method: str, series: str, shown: pd.DataFrame, spec: PlotSpec) -> dict
     if series.startswith(curves.BY_TOLERANCE):
         order = sorted({each for each in shown["series"] if each.startswith(curves.BY_TOLERANCE)})
         return own | {"linestyle": ("-.", ":", "--", "-")[-1 - order.index(series)]}
-    return own | {"linestyle": {**_DASHES, **spec.dashes}[series], "linewidth": 0.9}
+    return own | {"linestyle": _DASHES[series], "linewidth": 0.9}
 
 
 def _number(value: float) -> str:
     return f"$10^{{{round(math.log10(value))}}}$"
 
-
-TRACE = "trace"
-"""Stat: percent of the trace of the kernel matrix of x that its factor leaves."""
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
 _PAPER_TO, _BOTH = 1e7, (curves.MOST, curves.MEAN)
@@ -317,10 +304,7 @@ def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> 
         twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
         placed = curves.panels(pd.concat([tidied, twice], ignore_index=True))
         found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
-        # More than the tolerance where a factor is capped.
-        left = curves.rows(placed, "trace_error_x", scale=100.0, costs=False)
-        traces = [row | {"kind": "cost", "stat": TRACE} for row in left]
-        return curves.frame([*found, *curves.baseline(placed, ignoring), *traces])
+        return curves.frame([*found, *curves.baseline(placed, ignoring)])
 
     return build
 
@@ -344,19 +328,39 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     joint = joint.sort_values("constrained", kind="stable")
     found = curves.rows(joint, claims.VIOLATIONS, scale=100.0)
     found += curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
-    # Figures 6 and 9 have what a fit costs.
-    return curves.frame(
-        [row for row in found if row["stat"] not in (curves.SECONDS, curves.MEMORY)]
-    )
+    return curves.frame(found)
 
 
-def _capped(drawn: pd.DataFrame) -> list[str]:
-    """State besides what capped factors leave."""
-    left = drawn[(drawn["stat"] == TRACE) & (drawn["y"] > 100.0 * TOLERANCE)]
-    most = left.groupby(left["panel"].str.partition(" ")[0], sort=False)["y"].max()
-    each = ", ".join(f"{share:.2g}% ({d.replace('=', ' = ')})" for d, share in most.items())
-    capped = [f"Capped factors of x leave on average up to {each} of the trace."] if each else []
-    return [*curves.remarks(drawn), *capped]
+def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the shares without constraints, a panel for each section."""
+    shown = frame[frame["panel"].str.endswith(curves.LIMITS[False]) & (frame["kind"] == "curve")]
+    with style.figure(style.PAGE, 2.8, columns=2, sharey=True) as (made, axes):
+        sections = shown.groupby("panel", sort=False)
+        for one, letter, (panel, own) in zip(axes, "ab", sections, strict=False):
+            dashes = dict(zip(own["series"].unique(), ("-", "--", ":", "-."), strict=False))
+            for (method, series), rows in own.groupby(["method", "series"], sort=False):
+                look = {"color": style.line(method)["color"], "linestyle": dashes[series]}
+                one.plot(rows["x"], rows["y"], marker="o", markersize=2, **look)
+            keys = [style.key(f"${d}$", color=style.GREY, ls=look) for d, look in dashes.items()]
+            one.legend(handles=keys, frameon=False, fontsize=7, ncols=2)
+            one.set(xscale="log", xlabel="data points $n$")
+            one.set_yscale("symlog", linthresh=1e-3, linscale=0.4)
+            style.panel_title(one, letter, f"section {panel}")
+        axes[0].set_ylabel("share of test pairs (%)")
+        methods = shown["method"].unique()
+        style.legend_above(made, [style.key(m, color=style.line(m)["color"]) for m in methods])
+        return style.save(made, stem)
+
+
+def largest_shares(frame: pd.DataFrame) -> list[str]:
+    """Return a table of the largest shares with constraints, and of feasible fits."""
+    rest = frame[~frame["panel"].str.endswith(curves.LIMITS[False]) & (frame["kind"] == "curve")]
+    rows = []
+    for panel, own in rest.groupby("panel", sort=False):
+        worst = own.loc[own["y"].idxmax()]
+        at = f"{worst['series'].replace('=', ' = ')}, n = {magnitude(worst['x'])}"
+        rows.append([f"section {panel}", f"{worst['y']:g}%", at if worst["y"] else "all d and n"])
+    return [pipe_table(["share", "largest mean", "at"], rows)]
 
 
 def _named(variation: str, sizes: Sequence[int]) -> list[str]:
@@ -366,7 +370,7 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
 def _figure(name: str, build: Build, draw: Draw, methods: Sequence[str] = (), **more) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
     shows = {curves.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
-    common = {"kind": "figure", "shows": shows, "trial": "matrix", "remarks": curves.remarks}
+    common = {"shows": shows, "trial": "matrix", "remarks": curves.remarks}
     return Artefact(__name__, name=name, build=build, draw=draw, **(common | more))
 
 
@@ -375,7 +379,6 @@ _SMALL = _named("", (1000, 10_000))
 _DAYS = {
     "shows": {curves.PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
     "trial": "subsample",
-    "remarks": _capped,
 }
 _ALONG = "days $n$"
 
@@ -466,7 +469,7 @@ ARTEFACTS = [
     _figure(
         "fig8",
         _of_portfolios(names.NEGATIVE_PROBABILITY_RATE, scale=100.0),
-        PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG),
+        PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG, band=False),
         claims={"J11": claims.fewer_negative},
         **_DAYS,
     ),
@@ -481,19 +484,8 @@ ARTEFACTS = [
     _figure(
         "structure",
         _of_structure,
-        PlotSpec(
-            "share of test pairs (%)",
-            linear_below=1e-3,
-            band=False,
-            dashes={"d=1": "-", "d=2": "--", "d=3": ":", "d=5": "--", "d=10": ":", "d=25": "-."},
-            row_labels={_FEASIBLE: "share of fits of CME (%)"},
-            words={
-                _FEASIBLE: "tightened positivity feasible",
-                _PAIRS: "negative density $1+h$",
-                "5.1 ": "section 5.1: ",
-                "5.2 ": "section 5.2: ",
-            },
-        ),
+        draw_structure,
+        below=largest_shares,
         shows={
             curves.MOMENTS: {"methods": list(_METHODS)},
             curves.PORTFOLIO: {"methods": ["JDL", "CME"]},

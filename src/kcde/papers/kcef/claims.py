@@ -255,7 +255,6 @@ def samples_like_data(
     for dataset in ("red-wine", "parkinsons"):
         if not all(_errors(scores, dataset, names[0]) for names in (ours, theirs)):
             raise Missing(f"no samples of both {ours[0]} and {theirs[0]} on {dataset}")
-    for dataset in ("red-wine", "parkinsons"):
         standing = [
             next((name for name in names if first or _converged(scores, dataset, name)), "")
             for names in (ours, theirs)
@@ -492,6 +491,8 @@ def slopes(scores: pd.DataFrame) -> pd.DataFrame:
 
     A slope is the mean over repetitions; a series with fewer than two complete ones has none.
     """
+    from scipy import stats
+
     rows = []
     for gamma, constant, series in by_series(scores):
         alpha = max(0.25, 1 / (2 * (gamma + 1)))
@@ -501,7 +502,7 @@ def slopes(scores: pd.DataFrame) -> pd.DataFrame:
             each = fit(by_repetition(series, metric))
             if len(each) < 2:
                 continue
-            mean, half = float(each.mean()), half_width(each)
+            mean, half = each.mean(), stats.t.ppf(0.975, len(each) - 1) * stats.sem(each)
             ends = {"value": mean, "low": mean - half, "high": mean + half, "bound": bound}
             known = {"gamma": gamma, "constant": constant, "metric": metric, "n": len(each)}
             rows.append(known | ends | {"in_regime": regime})
@@ -532,14 +533,6 @@ def fit(table: pd.DataFrame) -> np.ndarray:
         return np.empty(0)
     log_n = np.log(table.columns.to_numpy(float))
     return np.polyfit(log_n, np.log(table.to_numpy().T), 1)[0]
-
-
-def half_width(values: np.ndarray):
-    """Return half the width of Student's 95% interval of the mean over the first axis."""
-    from scipy import stats
-
-    n = len(values)
-    return stats.t.ppf(0.975, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
 
 
 def limit(gamma: float) -> float:

@@ -11,6 +11,7 @@ fit failed. All methods of a run see the same training and test points, so runs 
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -74,8 +75,13 @@ def _fixed(scores: pd.DataFrame) -> float:
     return sizes[scores["dim"] == scores.loc[sizes.notna(), "dim"].max()].max()
 
 
-def curves(artefact: Artefact, scores: pd.DataFrame, views: Sequence[Callable]) -> pd.DataFrame:
-    """Return the frame of a figure with one panel for each view, `against_n` or `against_d`.
+def curves(
+    artefact: Artefact,
+    scores: pd.DataFrame,
+    files: list[Path],
+    views: Sequence[Callable] = (against_n, against_d),
+) -> pd.DataFrame:
+    """Return the frame of a figure with one panel for each view.
 
     A panel is named by what is fixed in it. `d=3`: x is the number of training points, y the mean
     log-likelihood over runs in nats; `n=2000`: x is the dimension, y the same per dimension.

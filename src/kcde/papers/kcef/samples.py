@@ -31,7 +31,7 @@ _SUMMARIES = {
 }
 
 _SHOWN = 1000  # points of each kind in a panel, as published
-_ACROSS = 4  # panels in a row
+_ACROSS = 3  # panels in a row
 
 
 def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -97,44 +97,39 @@ def remarks(frame: pd.DataFrame) -> list[str]:
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the data of each set, and beside and below them each sampler's points."""
+    """Draw each sampler's points over the data of each set; those of one beside the data."""
     known = ["red-wine", "parkinsons", *frame["panel"]]
     datasets = sorted(frame["panel"].unique(), key=known.index)
     methods = [name for name in frame["method"].unique() if name != DATA]
-    every = [[(dataset, name) for name in [DATA, *methods]] for dataset in datasets]
-    grid = [shown[k : k + _ACROSS] for shown in every for k in range(0, len(shown), _ACROSS)]
-    if len(methods) == 1:
-        grid = [[pair for row in grid for pair in row]]
-    wrong = _unconverged(frame)
-    letters = iter(ascii_lowercase)
-    size = max(map(len, grid)), len(grid)
-    with style.figure(style.PAGE, 1.95 * len(grid), *size, squeeze=False) as (made, axes):
-        for row, (line, shown) in enumerate(zip(axes, grid, strict=True)):
-            beneath = grid[row + 1] if row + 1 < len(grid) else []
-            for column, (one, (dataset, method)) in enumerate(zip(line, shown, strict=False)):
-                own = frame[frame["panel"] == dataset]
-                points = own[own["stat"].isna()]
-                data = points[points["method"] == DATA]
-                samples = points[(points["method"] == method) & (method != DATA)]
-                title, colour, behind = f"{dataset}: data", style.BLACK, style.BLACK
-                if method != DATA:
-                    title, behind = display(method), scatter.PALE
-                    colour = style.line(method)["color"]
-                out = scatter.draw_panel(one, data, samples, method, 0.06, behind)
-                notes = ["not converged"] if (dataset, method) in wrong else []
-                notes += [f"{out} out"] if out else [""]
-                title = f"$\\bf{{{next(letters)}}}$  {title}"
-                one.set_title(title, loc="left", color=colour, fontsize=7)
-                one.set_title("\n".join(notes), loc="right", color=style.GREY, fontsize=6)
-                # Panels of a data set share their axes with those at their left and below.
-                left = column == 0 or method == DATA
-                below = not (column < len(beneath) and beneath[column][0] == dataset)
-                one.tick_params(labelleft=left, labelbottom=below)
-                named = own.set_index("stat")["series"]
-                one.set_xlabel(f"{named['x_label']} (sd)" if below else "", fontsize=6.5)
-                one.set_ylabel(f"{named['y_label']} (sd)" if left else "", fontsize=6.5)
-            for one in line[len(shown) :]:
+    shown = methods if len(methods) > 1 else [DATA, *methods]
+    across, rows = min(len(shown), _ACROSS), -(-len(shown) // _ACROSS)
+    parts = (len(datasets), 1) if len(methods) > 1 else (1, len(datasets))
+    wrong, letters = _unconverged(frame), iter(ascii_lowercase)
+    with style.page(style.PAGE, parts[0] * (1.9 * rows + 0.35)) as made:
+        places = made.subfigures(*parts, squeeze=False).flat
+        for part, dataset in zip(places, datasets, strict=True):
+            own = frame[frame["panel"] == dataset]
+            named = own.set_index("stat")["series"]
+            part.supxlabel(f"{dataset}: {named['x_label']} (sd)", fontsize=8)
+            part.supylabel(f"{named['y_label']} (sd)", fontsize=8)
+            points = own[own["stat"].isna()].groupby("method")
+            axes = part.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
+            for one in axes.flat[len(shown) :]:
                 one.set_axis_off()
+            for one, method in zip(axes.flat, shown, strict=False):
+                data, samples = points.get_group(DATA), points.get_group(method)
+                behind = style.BLACK if method == DATA else scatter.PALE
+                out = scatter.draw_panel(
+                    one, data, samples[samples["method"] != DATA], method, 0.06, behind
+                )
+                style.panel_title(one, next(letters), display(method))
+                one.title.set_color(style.BLACK)
+                if out:
+                    one.set_title(f"{out} out", loc="right", fontsize=7)
+                if (dataset, method) in wrong:
+                    look = {"weight": "bold", "ha": "right", "va": "top", "bbox": style.WHITE}
+                    at = {"transform": one.transAxes, "fontsize": 8}
+                    one.text(0.99, 0.99, "not converged", color=style.VERMILLION, **look, **at)
         return style.save(made, stem)
 
 
@@ -144,7 +139,6 @@ _PAIR = ["KEF-pair", "KCEF-F-pair", "NADE-pair", "KEF-pair-adapted", "KCEF-F-pai
 FIG4 = Artefact(
     __name__,
     name="fig4",
-    kind="figure",
     shows={"samples": {"methods": [*_PUBLISHED, *_BETTER, "KCEF-LL-F-inverse"]}},
     tolerance=tolerances.VERDICTS,
     build=build,

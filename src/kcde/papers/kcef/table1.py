@@ -69,7 +69,13 @@ def write_against(
             axes.tick_params(axis="y", length=0)
         grid[0].set_yticks(range(len(datasets)), datasets)
         made.supxlabel("nats; left of 0: ours, or the first method, is better", fontsize=8)
-        _explain_verdicts(made)
+        none = {"linestyle": "none", "color": style.GREY}
+        dots = {"marker": "o", "linestyle": "none"}
+        keys = [style.key(word, color=colour, **dots) for word, colour in _VERDICTS.items()]
+        keys.append(style.key("95% prediction interval", color=style.GREY, linewidth=2.2))
+        keys.append(style.key("median, as splits failed", marker="D", **none))
+        keys.append(style.key("published", marker="o", markerfacecolor="white", **none))
+        style.legend_above(made, keys, columns=4)
         return [*page.write_table(artefact, table, stem), *style.save(made, stem)]
 
 
@@ -111,35 +117,16 @@ def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> 
         axes.plot(theirs, row, "o", color="black", **look)
 
 
-def _explain_verdicts(made) -> None:
-    from matplotlib.offsetbox import HPacker, TextArea
-
-    said = [(f"●  {word}", colour) for word, colour in _VERDICTS.items()]
-    said.append(("bar: 95% prediction interval", style.GREY))
-    said += [("◆  median, as splits failed", style.GREY), ("○  published", "black")]
-    parts = [TextArea(text, textprops={"color": colour, "size": 7}) for text, colour in said]
-    style.above(made, HPacker(children=parts, pad=0, sep=12))
-
-
-def build_of_kcef(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table of KCEF under each reading; the first has the published mean."""
-    own = scores[scores["method"].isin(_OF_KCEF)]
+def build_columns(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the table of the columns alone, the first of which has the published mean."""
+    own = scores[scores["method"].isin(artefact.columns)]
     # Where a configuration selects none of them, the other methods are shown.
     table = building.build(artefact, own if len(own) else scores, files)
-    return _with_published(table, "KCEF")
-
-
-def build_of_nade(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table of the two NADE alone; that of y given x has the published mean."""
-    table = building.build(artefact, scores[scores["method"].isin(_NADES)], files)
-    table = _with_published(table, "NADE")
+    first = artefact.columns[0]
+    values = table["dataset"].map(lambda name: published_value(name, first)).astype(float)
+    shown = (table["method"] == first) & (table["metric"] == NLL)
+    table = table.assign(published_mean=values.where(shown))
     return building.in_order(table, {"metric": [NLL], "dataset": _DATASETS})
-
-
-def _with_published(table: pd.DataFrame, method: str) -> pd.DataFrame:
-    values = table["dataset"].map(lambda name: published_value(name, method))
-    shown = (table["method"] == method) & (table["metric"] == NLL)
-    return table.assign(published_mean=values.astype(float).where(shown))
 
 
 def published_value(dataset: str, method: str = "KCEF") -> float | None:
@@ -162,12 +149,6 @@ def nearest_readings(table: pd.DataFrame) -> list[str]:
         at = f"nearest to the published value of {len(gaps)} sets, by our median"
         said.append(f"By {choice}, {at}: {each}.")
     return said if len(gaps) else []
-
-
-def draw_nades(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and a picture in which both rows show how far they are from the published."""
-    pages = page.write_table(artefact, table, stem)
-    return [*pages, *dot_plot.picture(artefact, table, stem, through=True)]
 
 
 def nearer_nade(table: pd.DataFrame) -> list[str]:
@@ -224,7 +205,7 @@ ARTEFACTS = [
         name="table1-bandwidths",
         stage="readings",
         shows={"r_benchmark": {"methods": [*_OF_KCEF, "NADE", "LSCDE", "epsilon-KDE", "DDE"]}},
-        build=build_of_kcef,
+        build=build_columns,
         draw=dot_plot.write,
         columns=_OF_KCEF,
         remarks=nearest_readings,
@@ -235,8 +216,8 @@ ARTEFACTS = [
         name="table1-nade",
         stage="readings",
         shows={"r_benchmark": {"datasets": _DATASETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
-        build=build_of_nade,
-        draw=draw_nades,
+        build=build_columns,
+        draw=partial(dot_plot.write, through=True),
         claims={"K8": claims.nade_loses_to_kcef},
         columns=_NADES,
         axis=(-4.0, 80.0),
@@ -369,7 +350,6 @@ _BESIDE = {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]}
 
 GRID = Artefact(
     __name__,
-    kind="figure",
     name="table1-readings",
     stage="readings",
     shows={"table1_readings": {}, "r_benchmark": _BESIDE},

@@ -1,51 +1,22 @@
 """kcef table 2, also with KCEF tuned on fewer rows, and under when its tuning stops (K-stop)."""
 
-import json
+from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import variants
 from kcde.metrics.names import NLL
 from kcde.pages import building, dot_plot, style
+from kcde.pages.words import number, pipe_table
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
-from kcde.papers.kcef import claims, grid, grid_figures
-
-REMOVED = "removed_column"
-"""Metric of the rows that name a column left out (in `method`) and why (in `variant`)."""
+from kcde.papers.kcef import claims, figures, grid
 
 _DATASETS = published.datasets("kcef", "table2")
 _FEWER_ROWS = [f"KCEF-{graph}-{n}-rows" for graph in "FM" for n in (500, 1000)]
 _OTHERS = ["LSCDE-F", "LSCDE-M", "NADE"]
 _AXIS_LABEL = "negative log-likelihood of a standardised row (nats); lower is better"
-
-
-def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the table with a row for each column left out, which the `.json` of scores name."""
-    found = {}
-    for path in files:
-        beside = path.with_suffix(".json")
-        info = json.loads(beside.read_text(encoding="utf-8")) if beside.exists() else {}
-        for entry in info.get("removed", ()):
-            found[path.parent.name, entry["column"]] = entry["reason"]
-    empty = {"metric": REMOVED, "unit": "", "n": 0, "failed": 0}
-    rows = [
-        {"dataset": dataset, "method": column, "variant": reason, **empty}
-        for (dataset, column), reason in found.items()
-    ]
-    return building.with_rows(building.build(artefact, scores, files), rows)
-
-
-def remarks(table: pd.DataFrame) -> list[str]:
-    """Name the columns left out of each data set, with the reason."""
-    removed = table[table["metric"] == REMOVED]
-    names = removed["method"] + " (" + removed["variant"] + ")"
-    return [
-        f"Left out of {dataset}: {', '.join(each)}."
-        for dataset, each in names.groupby(removed["dataset"], sort=False)
-    ]
 
 
 _METHODS = ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LikelihoodKCEF-F", *_OTHERS]
@@ -56,11 +27,10 @@ ARTEFACTS = [
     Artefact(
         __name__,
         shows={"joint": {"datasets": _DATASETS, "methods": _METHODS}},
-        build=build,
+        build=building.build,
         claims={"K9": claims.kcef_after_nade},
         published_trials=5,
         axis=(-10.0, 20.0),
-        remarks=remarks,
         **_SHARED,
     ),
     Artefact(
@@ -83,12 +53,11 @@ _RULES = {
     "converged": ["KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"],
 }
 _SAMPLED = [*_CODE[:1], *(f"KCEF-F{rule}-inverse" for rule in ("", "-unpenalised", "-converged"))]
-_PUBLISHED = "published"
 
 # Panel of the grid data, named by what is fixed in it, to its curves and the label of its axis.
 _GAPS = {
-    "d=3": (grid.against_n, grid_figures.axis_of_counts, "training points $n$"),
-    "n=2000": (grid.against_d, grid_figures.axis_of_dimensions, "dimension $d$"),
+    "d=3": (grid.against_n, figures.axis_of_counts, "training points $n$"),
+    "n=2000": (grid.against_d, figures.axis_of_dimensions, "dimension $d$"),
 }
 _GRAPHS = {"F": "full graph", "M": "Markov graph"}
 
@@ -120,107 +89,51 @@ def build_rules(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> 
     known = known[known["dataset"].isin(scores["dataset"]) & known["method"].isin(_CODE)]
     for row in known.itertuples():
         place = {"panel": row.dataset, "method": row.method, "y": row.value}
-        rows.append(place | {"kind": "scatter", "series": _PUBLISHED, "stat": "mean"})
+        rows.append(place | {"kind": "scatter", "series": "published", "stat": "mean"})
     made = pd.DataFrame(rows, columns=FIGURE_COLUMNS)
     return made.assign(variant=made["method"].map(variants(scores)))
 
 
+def table_of_rules(frame: pd.DataFrame) -> list[str]:
+    """Return the likelihoods of the UCI data under each rule, beside the published ones."""
+    own = frame[frame["kind"] == "scatter"].assign(graph=frame["method"].str.split("-").str[1])
+    wide = own.pivot(index=["panel", "series"], columns="graph", values="y")
+    order = product(own["panel"].unique(), [*_RULES, "published"])
+    wide = wide.reindex(index=list(order), columns=list(_GRAPHS)).reset_index()
+    rows = [
+        [name, rule, *map(number, known)] for name, rule, *known in wide.itertuples(index=False)
+    ]
+    said = "Mean negative log-likelihoods (nats); lower is better:"
+    return [said, pipe_table(["data set", "rule", *_GRAPHS.values()], rows, left=2)] if rows else []
+
+
 def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw four panels of gaps, graph by axis, and below one panel for each UCI data set."""
+    """Draw the gaps, a panel for each axis and graph, to 30 times the smallest."""
+    frame = frame[frame["kind"] == "curve"]
     frame = frame.assign(graph=frame["method"].str.split("-").str[1])
-    rules = {name: k for k, name in enumerate(_RULES) if name in set(frame["series"])}
-    gaps = [(name, graph) for name in _GAPS if name in set(frame["panel"]) for graph in _GRAPHS]
-    tables = [name for name in frame["panel"].unique() if name not in _GAPS]
-    letters = iter("abcdefg")
-    with style.page(style.PAGE, 4.6) as made:
-        above, below = made.subfigures(2, 1, height_ratios=[1.2, 1.0])
-        if gaps:
-            axes = above.subplots(1, len(gaps), sharey=True, squeeze=False)[0]
-            for one, (panel, graph) in zip(axes, gaps, strict=True):
-                _draw_gaps(one, frame[frame["panel"] == panel], rules, panel, graph)
-                style.panel_title(one, next(letters), f"${panel}$, {_GRAPHS[graph]}")
-            axes[0].set_ylabel("gap to the entropy bound (nats)")
-            axes[0].legend(frameon=False, fontsize=6)
-        if tables:
-            axes = below.subplots(1, len(tables), sharey=True, squeeze=False)[0]
-            for one, panel in zip(axes, tables, strict=True):
-                _draw_likelihoods(one, frame[frame["panel"] == panel], rules)
-                style.panel_title(one, next(letters), panel)
-            axes[0].set_yticks(range(len(rules)), rules)
-            axes[0].invert_yaxis()
-            below.supxlabel("negative log-likelihood (nats); lower is better", fontsize=8)
-            keys = []
-            for graph, fill, dashes in (("F", "full", "-"), ("M", "none", "--")):
-                look = {"color": style.EXACT, "fillstyle": fill}
-                keys.append(style.key(_GRAPHS[graph], marker="o", linestyle="none", **look))
-                known = f"{_GRAPHS[graph]}, published"
-                keys.append(style.key(known, linestyle=dashes, lw=0.8, **look))
-            style.legend_above(below, keys)
+    panels = list(product(frame["panel"].unique(), _GRAPHS))
+    low = max(frame["y"].min(), 1e-3)
+    with style.figure(style.PAGE, 2.7, columns=len(panels), sharey=True) as (made, axes):
+        for one, letter, (panel, graph) in zip(axes, "abcd", panels, strict=False):
+            own = frame[(frame["panel"] == panel) & (frame["graph"] == graph)]
+            for k, rule in enumerate(_RULES):
+                curve = own[own["series"] == rule].sort_values("x")
+                look = {"color": style.RESERVE[k], "linestyle": ("-", "-.", "--")[k]}
+                one.plot(curve["x"], curve["y"], marker="osD"[k], ms=2.8, label=rule, **look)
+                one.vlines(
+                    curve["x"], curve["y_low"].clip(low / 2), curve["y_high"], lw=1.0, **look
+                )
+            one.set(yscale="log", ylim=(0.7 * low, 30.0 * low), xlabel=_GAPS[panel][2])
+            _GAPS[panel][1](one)
+            style.panel_title(one, letter, f"${panel}$, {_GRAPHS[graph]}")
+        axes[0].set_ylabel("gap to the entropy bound (nats)")
+        style.legend_above(made, axes[0].get_legend_handles_labels()[0])
         return style.save(made, stem)
-
-
-def _draw_gaps(axes, frame: pd.DataFrame, rules: dict, panel: str, graph: str) -> None:
-    """Draw the gaps of each rule to 30 times the smallest, but none below 0.001 nats."""
-    low = 1e-3
-    top = 30.0 * max(frame["y"].min(), low)
-    for rule, k in rules.items():
-        curve = frame[(frame["graph"] == graph) & (frame["series"] == rule)].sort_values("x")
-        out = (curve["y"] > top).to_numpy()
-        # A curve ends where it leaves the axis: arrow heads of all further points would merge.
-        left = out & ~np.append(False, out[:-1])
-        y = np.where(out & ~left, np.nan, np.clip(curve["y"], low, top))
-        look = {"color": style.RESERVE[k], "linestyle": ("-", "-.", "--")[k], "markersize": 2.8}
-        axes.plot(curve["x"], y, **look, marker="osD"[k], markevery=list(~out), label=rule)
-        ends = (np.clip(curve.loc[~out, name], low, top) for name in ("y_low", "y_high"))
-        axes.vlines(curve["x"][~out], *ends, color=look["color"], linewidth=1.0)
-        if left.any():  # an empty line without clipping breaks the layout of a logarithmic axis
-            edge = {"color": look["color"], "markersize": 5, "clip_on": False}
-            axes.plot(curve["x"][left], y[left], "^", **edge)
-    axes.set_yscale("log")
-    _, axis, label = _GAPS[panel]
-    axis(axes, frame["x"])
-    axes.set_xlabel(label)
-
-
-def _draw_likelihoods(axes, frame: pd.DataFrame, rules: dict) -> None:
-    known = frame["series"] == _PUBLISHED
-    for row in frame[known].itertuples():
-        dashes = "-" if row.graph == "F" else "--"
-        axes.axvline(row.y, color=style.EXACT, linestyle=dashes, linewidth=0.8, zorder=1)
-    axes.set_xlim(*_limits(frame[~known], frame[known]))
-    right = axes.get_xlim()[1]
-    for row in frame[~known].itertuples():
-        k, full = rules[row.series], row.graph == "F"
-        y = k + (-0.15 if full else 0.15)
-        look = {"color": style.RESERVE[k], "fillstyle": "full" if full else "none"}
-        if row.y > right:
-            axes.plot(right, y, ">", markersize=4, clip_on=False, **look)
-            dot_plot.name_edge(axes, y, right, True, dot_plot.short(row.y), look["color"])
-        else:
-            axes.plot(row.y, y, "o", markersize=4, **look)
-            axes.hlines(y, row.y_low, row.y_high, color=look["color"], lw=1)
-
-
-def _limits(found: pd.DataFrame, known: pd.DataFrame) -> tuple[float, float]:
-    """Return limits that hold the published values and every mean with its bar but those far out.
-
-    A mean is far out where it exceeds the largest published value by more than twice the distance
-    from there to the lowest value; without published values none is.
-    """
-    values = found["y"][np.isfinite(found["y"])]
-    largest = (known["y"] if len(known) else values).max()
-    lowest = min([*values, *known["y"]])
-    near = found[found["y"] <= largest + 2.0 * (largest - lowest)]
-    ends = [*near["y_low"], *near["y_high"], lowest, largest]  # a single run has no bar
-    low, high = np.nanmin(ends), np.nanmax(ends)
-    margin = 0.06 * (high - low) or 1.0
-    return low - margin, high + margin
 
 
 RULES = Artefact(
     __name__,
     name="table2-readings",
-    kind="figure",
     stage=READINGS,
     shows={
         "joint": {
@@ -246,5 +159,6 @@ RULES = Artefact(
     },
     build=build_rules,
     draw=draw_rules,
+    below=table_of_rules,
     trial="run",
 )

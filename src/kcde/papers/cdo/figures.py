@@ -1,0 +1,405 @@
+"""cdo figure 4, errors on the donut; the cost of clipping weights (supplement B); figure 5."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kcde.data.names import SIMULATED_TRAFFIC
+from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
+from kcde.metrics.names import NEGATIVE_NORMALISER
+from kcde.pages import style
+from kcde.pages.words import display
+from kcde.papers import published
+from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.papers.cdo import boxes, claims
+from kcde.papers.cdo.claims import CONDITIONAL, JOINT, METHOD, METRO, PEMS, PLACES, of_repetitions
+
+LSCDE = [
+    *("LSCDE", "LSCDE-package-signed", "LSCDE-package-constrained", "LSCDE-package-projected"),
+    *("LSCDE-exact", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"),
+]
+"""Of the package and Sugiyama's, each with its negative weights clipped, kept and avoided."""
+
+ZERO, EXACT = "predicting zero", "exact conditional"
+_LINES = {
+    JOINT: {ZERO: "joint_error_of_zero", EXACT: "joint_error_of_exact"},
+    CONDITIONAL: {ZERO: "conditional_error_of_zero"},
+}
+"""Error to its reference lines, and the metric of each."""
+
+NONPOSITIVE, READ_OFF, LINE = "nonpositive_share", "read_off", "line"
+"""Stats: the share of points where an estimate is not positive; a published value; a line."""
+
+_HEAD = 1.3  # inches of the picture besides its rows
+_LOOKS = {
+    ZERO: {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1},
+    EXACT: {"color": style.EXACT, "linestyle": "-", "linewidth": 0.8, "zorder": 1},
+}
+_LABELS = {
+    JOINT: "error against the joint density, mean $|\\hat{p}(y|x)-p(x,y)|$",
+    CONDITIONAL: "error against the conditional density, mean $|\\hat{p}(y|x)-p(y|x)|$",
+}
+
+
+def build_fig4(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the boxes of the error that is the artefact's metric, a panel for each x.
+
+    Beside them: `NONPOSITIVE` and `NEGATIVE_NORMALISER`, means over the repetitions; the reference
+    lines; and values read off the published figure, with the accuracy of reading.
+    """
+    error, rows, beside = artefact.metric, [], (NONPOSITIVE, NEGATIVE_NORMALISER)
+    seen = published.read_off(artefact.paper, artefact.name)
+    for panel, x in PLACES.items():
+        here = under(scores, x=x)
+        rows += _boxes(artefact, panel, error, here, beside)
+        for series, metric in _LINES[error].items():
+            found = of_repetitions(here, metric)
+            if len(found):
+                line = {"stat": LINE, "y": found.mean(), "n": len(found)}
+                rows.append({"panel": panel, "kind": "curve", "series": series, **line})
+        for row in seen[(seen["panel"] == panel) & (seen["metric"] == error)].itertuples():
+            ends = {"y_low": row.value - row.reading_error, "y_high": row.value + row.reading_error}
+            same = {"panel": panel, "method": row.method, "variant": "published", "series": error}
+            rows.append(same | {"kind": "scatter", "y": row.value, "stat": READ_OFF, **ends})
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _boxes(
+    artefact: Artefact, panel: str, metric: str, here: pd.DataFrame, beside: Sequence[str] = ()
+) -> list[dict]:
+    """Return the boxes of a panel, and behind each the means of the metrics `beside`."""
+    rows, known = [], variants(here)
+    for method in filter(known.get, artefact.methods):
+        own = partial(values, here, method, variant=known[method])
+        same = {"panel": panel, "method": method, "variant": known[method]}
+        rows += boxes.box_rows(own(metric), same | {"series": metric})
+        for name in beside:
+            if len(share := own(name).dropna()):
+                stated = {"series": name, "stat": name, "y": share.mean(), "n": len(share)}
+                rows.append(same | {"kind": "scatter"} | stated)
+    return rows
+
+
+def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
+    """State shares of estimates that are not positive, and failures."""
+    said = []
+    for stat, words in (
+        (NONPOSITIVE, "Share of points with an estimate that is not positive"),
+        (NEGATIVE_NORMALISER, "Share of repetitions with a negative sum of weights"),
+    ):
+        rows = frame[(frame["stat"] == stat) & (frame["y"] > 0)]
+        each = [f"{row.method} {row.y:.0%} ({row.panel})" for row in rows.itertuples()]
+        said += [f"{words}: {', '.join(each)}."] if each else []
+    return [*said, *boxes.failures(frame, "repetition")]
+
+
+def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a panel for each x, with reference lines and the values read off the paper."""
+    drawn = frame[frame["stat"] == boxes.MEAN]
+    methods = list(dict.fromkeys(drawn["method"]))
+    # The axis holds lines, published values and the medians of methods as published.
+    typical = frame["stat"].eq(boxes.MEDIAN) & frame["variant"].eq(AS_PUBLISHED)
+    shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
+    ends = frame.loc[frame["stat"] == boxes.WHISKER_HIGH, "y"]
+    height = _HEAD + boxes.ROW_HEIGHT * len(methods)
+    with style.figure(style.PAGE, height, len(PLACES), sharex=True) as (made, axes):
+        axes[0].set_xlim(0.0, boxes.axis_limit(ends, shown))
+        for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
+            here = frame[frame["panel"] == panel]
+            boxes.label_rows(one, methods, drawn)
+            for line in here[here["stat"] == LINE].itertuples():
+                one.axvline(line.y, **_LOOKS[line.series])
+            boxes.draw_boxes(one, here, methods)
+            rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
+            for row in rings.itertuples():
+                look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
+                place = methods.index(row.method)
+                one.plot(row.y, place, "o", fillstyle="none", markeredgewidth=1.0, **look)
+            style.panel_title(one, letter, f"${panel}$")
+        axes[1].set_yticklabels([])  # the rows are those of the panel at the left
+        made.supxlabel(_LABELS[artefact.metric], fontsize=8)
+        lines = frame.loc[frame["stat"] == LINE, "series"].unique()
+        more = [style.key(name, **_LOOKS[name]) for name in lines]
+        if (frame["stat"] == READ_OFF).any():
+            ring = {"marker": "o", "markersize": 6, "fillstyle": "none", "color": style.GREY}
+            more.append(style.key("published, read off within ±0.003", linestyle="none", **ring))
+        style.legend_above(made, boxes.keys(*more), columns=4)
+        return style.save(made, stem)
+
+
+_METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-ML"
+FIG4 = Artefact(
+    __name__,
+    name="fig4",
+    shows={"donut": {"methods": [*_METHODS.split(), *claims.FLOWS, *LSCDE]}},
+    build=build_fig4,
+    draw=draw_fig4,
+    claims={"C3": claims.competitive},
+    metric=JOINT,
+    trial="repetition",
+    remarks=remarks_of_fig4,
+)
+
+CORRECTED = replace(FIG4, name="fig4_corrected", metric=CONDITIONAL, claims={})
+
+
+_CLIPPED = ("LSCDE", "LSCDE-exact")
+_HEAD_OF_CLIPPING = 1.25  # inches besides the rows
+
+
+def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return boxes of the errors over the folds of the terrain and the repetitions of the donut."""
+    rows = [row for place in claims.panels(scores) for row in _boxes(artefact, *place)]
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a panel for rough terrain and one for each x of the donut."""
+    means = frame[frame["stat"] == boxes.MEAN]
+    methods = [name for name in artefact.methods if name in set(means["method"])]
+    panels = list(dict.fromkeys(means["panel"]))
+    height = _HEAD_OF_CLIPPING + boxes.ROW_HEIGHT * len(methods)
+    size = {"columns": max(len(panels), 1), "squeeze": False}
+    with style.figure(style.PAGE, height, **size) as (made, axes):
+        for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
+            boxes.label_rows(one, methods, means)
+            if letter != "a":  # the rows are those of the panel at the left
+                one.set_yticklabels([])
+            here = frame[frame["panel"] == panel]
+            y = here.groupby("stat")["y"].apply(list)
+            one.set_xlim(0.0, boxes.axis_limit(y[boxes.WHISKER_HIGH], y[boxes.MEDIAN]))
+            boxes.draw_boxes(one, here, methods)
+            # Half the mean errors of clipped weights are the thresholds of C6.
+            clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == boxes.MEAN)]
+            for row in clipped.itertuples():
+                one.axvline(0.5 * row.y, **_half_of(row.method))
+            style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
+            terrain = panel == claims.TERRAIN
+            one.set_xlabel("Σ|e| / Σ|y − ȳ|" if terrain else "error against $p(y|x)$")
+        half = [style.key(f"half of {name}'s mean", **_half_of(name)) for name in _CLIPPED]
+        style.legend_above(made, boxes.keys(*half), columns=4)
+        return style.save(made, stem)
+
+
+def _half_of(method: str) -> dict:
+    return {"color": style.line(method)["color"], "linestyle": ":", "linewidth": 0.8, "zorder": 1}
+
+
+CLIPPING = Artefact(
+    __name__,
+    name="clipping",
+    shows={
+        "terrain": {"methods": [*LSCDE, "CDO"]},
+        "donut": {"methods": [*LSCDE, "CDO", "CDO-clipped", "CDO-projected"]},
+    },
+    build=build_clipping,
+    draw=draw_clipping,
+    claims={"C6": claims.clipping_is_the_cause},
+    trial="fit",
+    remarks=lambda frame: boxes.failures(frame, "fit"),
+)
+
+
+HONEST, NOTEBOOK, THINNED = "", ", overlapping", ", thinned"
+VIEWS = {
+    HONEST: "test days are not training days",
+    NOTEBOOK: "training days among test days",
+    THINNED: "32 days a weekday, no holidays",
+}
+"""Ending of a panel's name to what it shows."""
+
+_ESTIMATES = {"mean": "mean", "sd": "std"}
+"""Quantity to the name of its estimate in the `.npz`, and to the beginning of its metrics."""
+
+_TITLES = {PEMS: ("PEMS-SF", "road occupancy")}
+_TITLES |= {METRO: ("Metro Interstate Traffic", "vehicles an hour")}
+NOT_RUN, TEST = "not_run", "test"
+DAYS = ("Monday", "Tuesday", "Wednesday")
+
+_DASHED = {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1}
+_HOURS = 24.0
+_ABOVE, _HEIGHT = 0.5, 1.65  # inches of the legend, and of a row of panels
+_EDGE = 0.04  # of the range of three days, around it
+
+
+def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the days and the errors of each data set that was run, PEMS-SF first.
+
+    Panels `<data set> mean` and `<data set> sd` have boxes of |estimate/test - 1| over the inputs
+    of all splits, and a row of the stat `line`: the same error of the moments of the training
+    outputs, the median over the inputs, averaged over the splits. Names with an ending of `VIEWS`
+    have the other views. PEMS-SF is one row of the stat `not_run` where it was not run.
+    """
+    order = {name: k for k, name in enumerate(artefact.methods)}
+    stored = claims.arrays(sorted(files, key=lambda path: order.get(path.stem, len(order))))
+    run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
+    rows = []
+    for dataset in sorted(run, key=lambda name: (name != PEMS, name)):
+        own = scores[scores["dataset"] == dataset]
+        known = variants(own)
+        # Where a method failed there are no moments.
+        whole = [(key[1], each) for key, each in stored.items() if key[0] == dataset]
+        found = {name: each for name, each in whole if name in known and "mean" in each}
+        if found:
+            rows += _days(dataset, found, known)
+        whole = under(own, days=None)
+        for quantity, name in _ESTIMATES.items():
+            if len(medians := of_repetitions(whole, f"{name}_error_of_training")):
+                same = {"panel": f"{dataset} {quantity}", "kind": "curve", "stat": LINE}
+                said = {"series": "training days", "y": medians.mean(), "n": len(medians)}
+                rows.append(same | said)
+        for method, arrays in found.items():
+            rows += _errors(dataset, {"method": method, "variant": known[method]}, arrays)
+    if PEMS not in run:
+        rows.append({"panel": PEMS, "kind": "scatter", "stat": NOT_RUN, "n": 0})
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _days(dataset: str, found: Mapping[str, Mapping], known: Mapping[str, str]) -> list[dict]:
+    """Return the first three days of the first split, `x` in hours since they begin.
+
+    Rows of kind `histogram` have a slot from `x` to `x_right`, a bin from `y_low` to `y_high`, the
+    share of the slot's test outputs in `y` and their number in `n`. Rows of kind `curve` have the
+    test mean, and the mean of CDO with two standard deviations on each side.
+    """
+    arrays, panel = found.get(METHOD, next(iter(found.values()))), f"{dataset} days"
+    # Times of day may be in any unit; they divide the day into slots of equal length.
+    days, times = (np.unique(column, return_inverse=True) for column in arrays["inputs"][0].T[:2])
+    width = _HOURS / len(times[0])
+    hours = _HOURS * days[1].reshape(-1) + width * times[1].reshape(-1)
+    shown, edges, rows = np.flatnonzero(hours < len(DAYS) * _HOURS), arrays["edges"], []
+    for place in shown:
+        slot = {"panel": panel, "kind": "histogram", "method": TEST, "x": hours[place]}
+        counts = arrays["histogram"][place]
+        for k in np.flatnonzero(counts):
+            ends = {"y": counts[k] / counts.sum(), "y_low": edges[k], "y_high": edges[k + 1]}
+            rows.append(slot | {"x_right": hours[place] + width, "n": int(counts[k])} | ends)
+    curve = {"panel": panel, "kind": "curve"}
+    for place in shown:
+        y = {"method": TEST, "series": "test mean", "y": arrays["test_mean"][0, place]}
+        rows.append(curve | {"x": hours[place] + width / 2} | y)
+    curve |= {"method": METHOD, "variant": known.get(METHOD), "series": "mean ± 2 sd"}
+    for place in shown if METHOD in found else ():
+        mean, reach = arrays["mean"][0, place], 2.0 * arrays["std"][0, place]
+        band = {"y": mean, "y_low": mean - reach, "y_high": mean + reach}
+        rows.append(curve | {"x": hours[place] + width / 2} | band)
+    return rows
+
+
+def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
+    rows = []
+    of_all_days = ~arrays["thinned"]
+    for view, splits in ((HONEST, of_all_days), (NOTEBOOK, of_all_days), (THINNED, ~of_all_days)):
+        for quantity, name in _ESTIMATES.items() if splits.any() else ():
+            tested = arrays[f"{'overlapping' if view == NOTEBOOK else 'test'}_{name}"][splits]
+            # An input without enough test outputs has no moments to compare with.
+            kept = np.isfinite(tested) & (tested > 0.0)
+            errors = np.abs(arrays[name][splits][kept] / tested[kept] - 1.0)
+            same = {"panel": f"{dataset} {quantity}{view}", "series": f"error of the {quantity}"}
+            rows += boxes.box_rows(errors, known | same)
+    return rows
+
+
+def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the days of each data set, and below them a row of errors for each view."""
+    panels = dict.fromkeys(frame["panel"])
+    datasets = [name.removesuffix(" days") for name in panels if name.endswith(" days")]
+    lines = [
+        (name, view)
+        for name in datasets
+        for view in (None, *VIEWS)
+        if view in (None, HONEST) or f"{name} mean{view}" in panels
+    ]
+    with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1)) as made:
+        letters = iter("abcdefghijklmnop")
+        grid = made.add_gridspec(max(len(lines), 1), len(_ESTIMATES))
+        for place, (dataset, view) in enumerate(lines):
+            if view is None:
+                axes = made.add_subplot(grid[place, :])
+                _draw_days(axes, frame[frame["panel"] == f"{dataset} days"])
+                name, y = _TITLES.get(dataset, (dataset, "y"))
+                style.panel_title(axes, next(letters), f"{name}: {len(DAYS)} days")
+                axes.set_ylabel(y)
+                continue
+            for column, quantity in enumerate(_ESTIMATES):
+                axes = made.add_subplot(grid[place, column])
+                axes.set_xscale("log")
+                axes.set_xlim(*_limits(frame, quantity))
+                _draw_errors(axes, frame[frame["panel"] == f"{dataset} {quantity}{view}"])
+                if column:  # the rows are those of the panel at the left
+                    axes.set_yticklabels([])
+                words = "standard deviation" if column else quantity
+                if (dataset, view) == lines[-1] or lines[place + 1][0] != dataset:
+                    axes.set_xlabel(f"error of the {words}, |estimate/test − 1|")
+                style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
+        keys = boxes.keys(style.key("error of the training days", **_DASHED))
+        style.legend_above(made, keys, columns=4)
+        return style.save(made, stem)
+
+
+def _limits(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
+    """Return the ends of the axis of an error: the power of ten below the medians, and its most."""
+    errors = frame[(frame["series"] == f"error of the {quantity}") & (frame["y"] > 0.0)]
+    least = errors.loc[errors["stat"] == boxes.MEDIAN, "y"].min()
+    return 10.0 ** math.floor(math.log10(least)), 1.1 * errors["y"].max()
+
+
+def _draw_errors(axes, panel: pd.DataFrame) -> None:
+    means = panel[panel["stat"] == boxes.MEAN]
+    methods = list(dict.fromkeys(means["method"]))
+    boxes.label_rows(axes, methods, means)
+    for y in panel.loc[panel["stat"] == LINE, "y"]:
+        axes.axvline(y, **_DASHED)
+    boxes.draw_boxes(axes, panel, methods)
+
+
+def _draw_days(axes, days: pd.DataFrame) -> None:
+    """Draw histogram, test mean and CDO's band over the hours of three days."""
+    curves = days[days["kind"] == "curve"]
+    test, ours = (curves[curves["method"] == name].sort_values("x") for name in (TEST, METHOD))
+    _draw_histogram(axes, days[days["kind"] == "histogram"])
+    colour = style.line(METHOD)["color"]
+    axes.fill_between(ours["x"], ours["y_low"], ours["y_high"], color=colour, alpha=0.22, lw=0)
+    axes.plot(ours["x"], ours["y"], color=colour, linewidth=1.2)
+    axes.plot(test["x"], test["y"], color=style.EXACT, linewidth=0.9, linestyle=(0, (2, 1)))
+    axes.set_xlim(0.0, _HOURS * len(DAYS))
+    hours = [label for name in DAYS for label in ("0", f"12\n{name}")]
+    axes.set_xticks(np.arange(0, _HOURS * len(DAYS) + 1, 12), [*hours, "24"])
+    axes.set_xlabel("hour of the day")
+    seen = days[["y_low", "y_high"]].to_numpy(float)
+    low, high = np.nanmin(seen), np.nanmax(seen)
+    # Room for the names above everything that is shown.
+    axes.set_ylim(low - _EDGE * (high - low), high + 5 * _EDGE * (high - low))
+    for x, text, shade in (
+        (0.02, f"{display(METHOD)}: mean ± 2 sd", colour),
+        (0.55, "test mean (dashed)", style.EXACT),
+    ):
+        font = {"color": shade, "fontsize": 7, "va": "top"}
+        axes.text(x, 0.985, text, transform=axes.transAxes, **font)
+
+
+def _draw_histogram(axes, bins: pd.DataFrame) -> None:
+    """Draw shares of the test outputs of each slot in grey, all slots and bins as one grid."""
+    height, width = ((bins[b] - bins[a]).min() for a, b in (("y_low", "y_high"), ("x", "x_right")))
+    edges = [np.arange(bins["x"].min(), bins["x_right"].max() + width / 2, width)]
+    edges.append(np.arange(bins["y_low"].min(), bins["y_high"].max() + height / 2, height))
+    look = {"cmap": "Greys", "vmax": 1.2 * bins["y"].quantile(0.98), "rasterized": True}
+    places = bins["x"] + width / 2, bins["y_low"] + height / 2
+    axes.hist2d(*places, bins=edges, weights=bins["y"], cmin=1e-9, vmin=0.0, **look)
+
+
+_OF_TRAFFIC = "CDO CDO-chosen GP-ML CondRealNVP CondMAF LSCDE LSCDE-exact Nadaraya-Watson-CDO"
+FIG5 = Artefact(
+    __name__,
+    name="fig5",
+    shows={"traffic": {"methods": _OF_TRAFFIC.split()}},
+    build=build_fig5,
+    draw=draw_fig5,
+    claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
+    remarks=lambda frame: boxes.failures(frame, "estimate"),
+)

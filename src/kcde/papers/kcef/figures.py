@@ -1,0 +1,410 @@
+"""kcef figures 1 and 5 and their readings on the grid data, figure 3, and theorem 2.
+
+Figure 3 is a failure case of expected conditional score matching; `consistency` shows convergence
+where the model is well specified, and claim K12.
+"""
+
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from kcde.evidence.cells import AS_PUBLISHED
+from kcde.experiments.consistency import Constant
+from kcde.metrics.names import REGULARIZATION_ERROR
+from kcde.pages import style
+from kcde.pages.words import display
+from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
+from kcde.papers.kcef import claims, grid
+from kcde.papers.kcef.claims import DISJOINT, ZERO
+from kcde.papers.kcef.grid import EXACT
+
+# Axis labels by the quantity that is fixed in a panel, the first letter of its name.
+_X = {"d": "training points $n$ (log scale)", "n": "dimension $d$"}
+_Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
+
+_BOUNDS = {"entropy": ("exact entropy", "-"), "independence": ("no dependence", (0, (1, 1.5)))}
+
+_PALE = 0.35  # opacity of what is as in figure 1, where a figure shows what else changes
+
+_REACH = 8.0
+"""Points farther below the bound than this many times the median distance are arrows at the edge,
+so that an outlier does not flatten the other curves."""
+
+
+def draw(
+    artefact: Artefact,
+    frame: pd.DataFrame,
+    stem: Path,
+    pale: Collection[str] = (),
+    named: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Draw the panels of the CSV, which share the vertical axis where they are alike.
+
+    Methods may be drawn pale, and with the look and name of another.
+    """
+    frame = frame[frame["stat"] == "mean"]
+    methods = [name for name in frame["method"].unique() if name != EXACT]
+    looks = {name: style.line(name) for name in methods}
+    for name in looks.keys() & pale:
+        looks[name]["alpha"] = _PALE
+    shown = {(named or {}).get(name, name): looks[name] for name in methods}
+    shown |= {name: style.line(name) for name in (named or {}).values()}
+    frame = frame.replace({"method": dict(named or {})})
+    panels = list(dict.fromkeys(frame["panel"]))
+    width = style.PAGE if len(panels) > 1 else style.COLUMN
+    alike = len(panels) > 1 and len({name[0] for name in panels}) == 1
+    with style.figure(width, 3.1, columns=len(panels), squeeze=False, sharey=alike) as (made, grid):
+        for letter, name, axes in zip("abc", panels, grid[0], strict=False):
+            own = frame[frame["panel"] == name]
+            axes.set_ylim(*_limits(frame if alike else own))
+            (axis_of_counts if name[0] == "d" else axis_of_dimensions)(axes)
+            _draw_curves(axes, own, shown)
+            axes.set_xlabel(_X[name[0]])
+            fixed, _, waves = name.partition(",a=")
+            before = f"{waves} wave{'' if waves == '1' else 's'}, " if waves else ""
+            style.panel_title(axes, letter if len(panels) > 1 else "", f"{before}${fixed}$")
+            if axes is grid[0, 0] or not alike:
+                axes.set_ylabel(_Y[name[0]])
+        keys = {name: look | {"marker": style.marker(name)} for name, look in shown.items()}
+        keys |= {text: {"color": style.EXACT, "linestyle": look} for text, look in _BOUNDS.values()}
+        handles = [style.key(display(name), **look) for name, look in keys.items()]
+        style.legend_above(made, handles, columns=4 if len(panels) > 1 else 2)
+        return style.save(made, stem)
+
+
+def _draw_curves(axes, frame: pd.DataFrame, looks: Mapping) -> None:
+    """Draw the curves of a panel; means below the axis are arrow heads, the lowest in figures."""
+    floor = axes.get_ylim()[0]
+    for (method, series), curve in frame.groupby(["method", "series"], sort=False):
+        curve = curve.sort_values("x")
+        if method == EXACT:
+            dashes = _BOUNDS[series][1]
+            axes.plot(curve["x"], curve["y"], color=style.EXACT, ls=dashes, lw=1.0, zorder=1)
+            continue
+        look, mark = looks[method], {"marker": style.marker(method), "markersize": 2.8}
+        axes.plot(curve["x"], curve["y"], **look, **mark, linewidth=1.2, zorder=3)
+        bars = look | {"linestyle": "-", "linewidth": 1.0, "zorder": 2}
+        axes.vlines(curve["x"], curve["y_low"], curve["y_high"], **bars)
+        for k, low in enumerate(curve[curve["y"] < floor].sort_values("y").itertuples()):
+            axes.plot(low.x, floor, "v", color=look["color"], markersize=4, clip_on=False)
+            if not k:
+                said = f"{low.y:.3g}".replace("-", "−")
+                style.beside(axes, said, (low.x, floor), 4, look["color"], va="bottom")
+
+
+def _limits(frame: pd.DataFrame) -> tuple[float, float]:
+    """Return limits that hold the bounds and every mean with its error, outliers excepted."""
+    means = frame["y"].dropna()
+    reach = _REACH * (means.max() - means.median())
+    near = (frame["y"] >= means.max() - reach) | (frame["method"] == EXACT)
+    ends = frame.loc[near, ["y_low", "y", "y_high"]]
+    low, high = ends.min().min(), ends.max().max()
+    margin = 0.06 * (high - low) or 0.1
+    return low - margin, high + margin
+
+
+def axis_of_counts(axes) -> None:
+    """Make the x-axis logarithmic, with ticks at 200, 500, 1000 and so on."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def axis_of_dimensions(axes) -> None:
+    """Give the x-axis ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
+
+
+def build_converged(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves without the isotropic kernel, which only decides claim K6."""
+    return grid.curves(artefact, scores[scores["method"] != grid.ISOTROPIC], files)
+
+
+def build_rows(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves of figure 1, and against d that of the isotropic kernel of figure 5."""
+    frame = grid.curves(artefact, scores, files)
+    hidden = frame["panel"].str.startswith("d=") & frame["method"].eq("KCEF-F-500-rows")
+    return frame[~hidden].sort_values("panel", kind="stable", ignore_index=True)
+
+
+METHODS = ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE"]
+
+FIG1 = Artefact(
+    __name__,
+    name="fig1",
+    shows={"joint": {"datasets": grid.DATASETS, "methods": [*METHODS, "exact"]}},
+    build=grid.curves,
+    draw=draw,
+    claims={
+        "K1": claims.converges_faster,
+        "K2": claims.markov_beats_full,
+        "K3": claims.nade_needs_data,
+        "K4": claims.full_kcef_like_lscde,
+        "K5": claims.nade_like_full,
+        "K13": claims.full_like_markov,
+    },
+    trial="run",
+    remarks=grid.remarks,
+)
+
+
+def _variant(
+    name: str,
+    methods: list[str],
+    build=grid.curves,
+    named: dict | None = None,
+    only: dict | None = None,
+) -> Artefact:
+    """Return figure 1 with other methods, some drawn with the names that those of it have."""
+    shown = {"datasets": grid.DATASETS, "methods": [*methods, "exact"], "only": only or {}}
+    picture = partial(draw, pale=METHODS, named=named or {})
+    changes = {"shows": {"joint": shown}, "build": build, "draw": picture}
+    return replace(FIG1, name=name, stage=READINGS, claims={}, **changes)
+
+
+_LSCDE = ["LSCDE-F", "LSCDE-F-anisotropic", "LSCDE-M", "LSCDE-M-anisotropic"]
+_ROWS = {f"{name}-500-rows": name for name in (grid.ISOTROPIC, grid.FULL, "KCEF-M")}
+
+VARIANTS = [
+    _variant(
+        "fig1-converged",
+        ["KCEF-F", "KCEF-F-converged", "KCEF-M-converged", *_LSCDE[1::2], "NADE"],
+        only={"KCEF-F": ["grid-2000"]},  # for claim K6
+        build=build_converged,
+        named={"KCEF-F-converged": grid.FULL, "KCEF-M-converged": "KCEF-M"},
+    ),
+    _variant("fig1-lscde", ["KCEF-F-anisotropic", "KCEF-M", *_LSCDE, "NADE"]),
+    _variant("fig1-nade", [*METHODS, "NADE-unstopped"]),
+    _variant(
+        "fig1-rows",
+        [*_ROWS, "LSCDE-F", "LSCDE-M", "NADE"],
+        only={"KCEF-F-500-rows": ["grid-2000"]},  # for claim K6
+        build=build_rows,
+        named=_ROWS,
+    ),
+]
+
+
+_AGAINST_D = partial(grid.curves, views=[grid.against_d])
+
+
+def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves of figure 5, a panel for each frequency that has scores."""
+    frames = []
+    for a in (1, 2, 3):
+        ending = "" if a == 1 else f"-frequency-{a}"
+        plain = scores["dataset"].str.extract(rf"^(grid-\d+){ending}$")[0]
+        if plain.notna().any():
+            own = scores.assign(dataset=plain).dropna(subset="dataset")
+            frame = _AGAINST_D(artefact, own, files)
+            frames.append(frame.assign(panel=frame["panel"] + f",a={a}"))
+    return pd.concat(frames, ignore_index=True)
+
+
+FIG5 = replace(
+    FIG1,
+    name="fig5",
+    shows={"joint": {"datasets": ["grid-2000"], "methods": ["KCEF-F", *METHODS, "exact"]}},
+    build=_AGAINST_D,
+    claims={"K6": claims.isotropic_drops},
+)
+
+_WAVES = ["grid-2000", "grid-2000-frequency-2", "grid-2000-frequency-3"]
+_SHOWN = {"datasets": _WAVES, "methods": ["KCEF-F", "KCEF-F-anisotropic", "exact"]}
+_SHOWN["only"] = {"KCEF-F-anisotropic": _WAVES}
+
+READINGS_OF_FIG5 = replace(FIG5, name="fig5-readings", stage=READINGS, claims={})
+READINGS_OF_FIG5 = replace(READINGS_OF_FIG5, shows={"joint": _SHOWN}, build=build_readings)
+
+
+_METRICS = {"expected_score": "J", "kl": "KL"}
+
+# Series: colour and label.
+_DENSITIES = {
+    "p_A": (style.FIRST, "$p_0(y\\,|\\,x>0)=p_A(y)$"),
+    "p_B": (style.SECOND, "$p_0(y\\,|\\,x\\leq 0)=p_B(y)$"),
+    "q": (style.MIXTURE, "$q(y)=\\frac{1}{2}p_A(y)$\n$+\\,\\frac{1}{2}p_B(y)$"),
+}
+# Series: colour, line, marker, label.
+_DIVERGENCES = {
+    "KL, disjoint-supports": (style.BLACK, "-", "o", "KL, disjoint"),
+    "KL, overlapping-supports": (style.GREY, "--", "o", "KL, overlapping"),
+    "J, overlapping-supports": (style.PURPLE, "--", "s", "$J$, overlapping"),
+    "J, disjoint-supports": (style.PURPLE, "-", "s", "$J$, disjoint: 0"),
+}
+
+
+def build_fig3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the densities, and J and KL against the weight of the mixture.
+
+    Panel `densities`: x is y of the paper, y its density, read from the `.npz` beside the scores.
+    Panel `divergences`: x is the weight β; series `J, …` in 1/y², `KL, …` in nats.
+    """
+    with np.load(files[0].with_suffix(".npz")) as arrays:
+        y = arrays[f"{DISJOINT}/y"]
+        shown = [
+            ("densities", series, *point)
+            for series in _DENSITIES
+            for point in zip(y, arrays[f"{DISJOINT}/{series}"], strict=True)
+        ]
+    for score in scores.to_dict("records"):
+        series = f"{_METRICS[score['metric']]}, {score['dataset']}"
+        weight = json.loads(score["setting"])["weight"]
+        shown.append(("divergences", series, weight, score["value"]))
+    frame = pd.DataFrame(shown, columns=["panel", "series", "x", "y"])
+    frame["y"] = frame["y"].where(frame["y"].abs() >= ZERO, 0.0)
+    same = {"kind": "curve", "method": "mixture", "variant": "as-published", "n": 1}
+    return frame.assign(**same).reindex(columns=FIGURE_COLUMNS)
+
+
+def draw_fig3(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the densities beside the divergences."""
+    panels = {key: own.sort_values("x") for key, own in frame.groupby(["panel", "series"])}
+    with style.figure(style.PAGE, 2.5, columns=2, width_ratios=[1.15, 1]) as (made, (left, right)):
+        top = max(panels["densities", series]["y"].max() for series in _DENSITIES)
+        for series, (colour, label) in _DENSITIES.items():
+            curve = panels["densities", series]
+            # Zeros are left out: they would hide each other and the axis.
+            shown = curve["y"].where((curve["y"] > 0) | (curve["y"].shift() > 0))
+            left.plot(curve["x"], shown, color=colour, clip_on=False)
+            peak = curve.loc[curve["y"].idxmax()]
+            place = (0.0, 0.75 * top) if series == "q" else (peak["x"], peak["y"] + 0.02 * top)
+            at = "center" if series == "q" else "bottom"
+            left.text(*place, label, color=colour, ha="center", va=at)
+        left.set(xlim=(-4, 4), ylim=(0, 1.15 * top), xlabel="$y$", ylabel="density")
+        style.panel_title(left, "a", "Disjoint supports: $q$ ignores $x$")
+        log_2 = {"color": style.GREY, "linewidth": 0.6}
+        right.axhline(math.log(2), zorder=0, **log_2)
+        keys = []
+        for series, (colour, dashes, marker, label) in _DIVERGENCES.items():
+            curve = panels["divergences", series]
+            look = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 3}
+            # Above the axis, on which J = 0 lies.
+            right.plot(curve["x"], curve["y"], **look, clip_on=False, zorder=3)
+            keys.append(style.key(label, **look))
+        right.set(xlim=(0.08, 0.9), ylim=(0, None), xticks=[0.1, 0.3, 0.5, 0.7, 0.9])
+        right.set(xlabel="weight $\\beta$ of $p_A$ in $q$", ylabel="KL (nats), $J$ ($1/y^2$)")
+        style.panel_title(right, "b", "Divergence of $q$ from $p_0$")
+        style.legend_above(made, [*keys, style.key("log 2", **log_2)])
+        return style.save(made, stem)
+
+
+FIG3 = Artefact(
+    __name__,
+    name="fig3",
+    shows={"failure_case": {}},
+    build=build_fig3,
+    draw=draw_fig3,
+    claims={"K11": claims.blind_to_mixtures},
+)
+
+
+_PANELS = {"norm_error": "norm", "kl": "KL"}
+_QUIET = "without noise"
+_COLOURS = {0.5: style.BLUE, 1.0: style.VERMILLION}  # by γ
+
+
+def build_consistency(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the slopes with 95% intervals, and the error without noise.
+
+    Panel `slopes`: the stat is `norm` (in the space of functions) or `KL` (nats), or the same with
+    `bound` for the theorem's. Panel `norm`, stat `without noise`: x is n.
+    """
+    known = {"method": "KCEF", "variant": AS_PUBLISHED}
+    rows = []
+    for gamma, constant, series in claims.by_series(scores):
+        at = known | {"panel": "norm", "kind": "curve", "series": _series_name(gamma, constant)}
+        quiet = claims.by_repetition(series, REGULARIZATION_ERROR).iloc[0]
+        rows += [at | {"stat": _QUIET, "x": n, "y": y, "n": 1} for n, y in quiet.items()]
+    for slope in claims.slopes(scores).itertuples():
+        name, stat = _series_name(slope.gamma, slope.constant), _PANELS[slope.metric]
+        at = known | {"panel": "slopes", "kind": "scatter", "series": name}
+        ends = {"y": slope.value, "y_low": slope.low, "y_high": slope.high, "n": slope.n}
+        rows += [at | {"stat": stat} | ends, at | {"stat": f"{stat} bound", "y": slope.bound}]
+    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+
+
+def _series_name(gamma: float, constant: Constant) -> str:
+    """Return the name of a series in the CSV; c is a multiple of ‖C‖ where it is not absolute."""
+    return f"gamma={gamma:g} c={constant.value:g}" + " absolute" * constant.absolute
+
+
+def _parts(name: str) -> tuple[float, str]:
+    """Return γ, and c in words, from the name of a series."""
+    gamma, value, *absolute = name.split()
+    constant = Constant(bool(absolute), float(value.removeprefix("c=")))
+    return float(gamma.removeprefix("gamma=")), claims.times(constant)
+
+
+def _outside(frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
+    """Yield the series whose error without noise is not near its limit, and its slope."""
+    quiet = frame[frame["stat"] == _QUIET].pivot(index="series", columns="x", values="y")
+    for name, slope in zip(quiet.index, claims.fit(quiet), strict=True):
+        if slope > claims.IN_REGIME * claims.limit(_parts(name)[0]):
+            yield name, slope
+
+
+def remarks_of_consistency(frame: pd.DataFrame) -> list[str]:
+    """Say how much was run, and which series are not in the limit that the theorem is about."""
+    n = frame.loc[frame["stat"] == _QUIET, "x"]
+    said = [
+        f"Shown are {frame['n'].max():.0f} repetitions of n from {n.min():.0f} to {n.max():.0f}."
+    ]
+    for name, slope in _outside(frame):
+        gamma, constant = _parts(name)
+        said.append(
+            f"At γ = {gamma:g}, c = {constant} the error without noise falls as n^{slope:.2f} at "
+            f"these n, its limit is n^{claims.limit(gamma):.2f}: this series is no evidence."
+        )
+    return said
+
+
+def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the fitted slopes of both errors on bands of what the theorem allows."""
+    shown = frame[frame["panel"] == "slopes"]
+    names, outside = list(dict.fromkeys(shown["series"])), dict(_outside(frame))
+    height = 0.8 + 0.24 * len(names)
+    with style.figure(style.PAGE, height, 2, sharey=True) as (made, grid):
+        panels = zip(grid, "ab", ("norm", "KL"), ("‖T − T₀‖", "divergence"), strict=True)
+        for axes, letter, stat, words in panels:
+            least = shown.loc[shown["stat"] == stat, "y_low"].min() - 0.05
+            for place, name in enumerate(names):
+                rows = shown[shown["series"] == name].set_index("stat")
+                slope, bound = rows.loc[stat], rows.loc[f"{stat} bound", "y"]
+                colour = _COLOURS[_parts(name)[0]]
+                axes.fill_betweenx([place - 0.5, place + 0.5], least, bound, color="#E4E4E4", lw=0)
+                axes.hlines(place, slope["y_low"], slope["y_high"], color=colour)
+                face = "white" if name in outside else colour
+                axes.plot(slope["y"], place, "o", markersize=4, mfc=face, mec=style.BLACK)
+            axes.set_xlim(least, 0.0)
+            axes.set_ylim(len(names) - 0.5, -0.5)
+            axes.set_xlabel(f"slope of log {words} in log n")
+            style.panel_title(axes, letter, f"error: {words}")
+        labels = [f"γ = {gamma:g}, c = {constant}" for gamma, constant in map(_parts, names)]
+        grid[0].set_yticks(range(len(names)), labels)
+        said = ["●  fitted slope, 95% interval", "grey: as steep as theorem 2 says, or steeper"]
+        style.words_above(made, [*said, "○  λ too large at these n to tell"])
+        return style.save(made, stem)
+
+
+CONSISTENCY = Artefact(
+    __name__,
+    name="consistency",
+    shows={"consistency": {}},
+    build=build_consistency,
+    draw=draw_consistency,
+    claims={"K12": claims.converges_at_the_rates},
+    trial="repetition",
+    remarks=remarks_of_consistency,
+)
