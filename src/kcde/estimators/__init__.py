@@ -25,9 +25,14 @@ def estimator_class(name: str) -> type:
     Raises
     ------
     ValueError
-        If there is no such estimator; the message suggests the nearest name and lists all.
+        If there is no such estimator, the message suggests the nearest name and lists all; or if a
+        library that it needs is missing.
     """
+    from kcde.estimators._shared.rows import MissingLibraryError, missing_library
+
     found = getattr(import_module(estimator_module(name)), name)
+    if why := missing_library(found):
+        raise MissingLibraryError(f"{name} {why}")
     if trainer := getattr(found, "_trainer", ""):
         import_module(trainer)
     return found

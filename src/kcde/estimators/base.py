@@ -11,11 +11,13 @@ from sklearn.base import BaseEstimator
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import (
+    MissingLibraryError,
     RowChecks,
     check_not_constant,
     check_pairs,
     group_labels,
     grouping,
+    missing_library,
 )
 from kcde.estimators._shared.threads import thread_limit
 from kcde.panels import (
@@ -99,6 +101,9 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
     _trainer: ClassVar[str] = ""
     """Module that `fit` imports; `estimator_class` imports it before, as fits may be timed."""
 
+    _needs: ClassVar[tuple[str, ...]] = ()
+    """The extra of kcde that has the libraries which `fit` imports, and their modules."""
+
     _labels: np.ndarray | None = None
     """While a fit lasts: the group of each row, whole numbers from 0, shape (n,)."""
 
@@ -128,6 +133,8 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
+        if why := missing_library(type(self)):
+            raise MissingLibraryError(f"{type(self).__name__} {why}")
         given, outputs = X, Y
         X, Y = check_pairs(X, Y, self.largest_value, copy=True)
         if self.tags.unconditional and X.shape[1]:

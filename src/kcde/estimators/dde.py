@@ -120,6 +120,7 @@ class DDE(BatchFitted, ExponentialFamily):
     """
 
     _trainer: ClassVar[str] = "kcde.estimators._dde.model"
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax")
 
     selection_rule: ClassVar[str] = (
         "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "

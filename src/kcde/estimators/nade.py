@@ -98,6 +98,7 @@ class NADE(BatchFitted, ConditionalDensity):
     """
 
     _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax")
 
     selection_rule: ClassVar[str] = (
         "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "

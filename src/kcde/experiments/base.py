@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kcde.methods import METHODS, Method
+from kcde.methods import METHODS, Method, key_of
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
 
@@ -265,10 +265,7 @@ class MethodExperiment(Experiment):
         named = {"dataset": dataset, "method": method}
         if method in cls.beside:
             return named
-        if method not in METHODS:
-            near = nearest(method, [*METHODS, *cls.beside])
-            raise ValueError(f"there is no method {method!r}{near}; see `kcde run {cls.name}`")
-        defined = METHODS[method]
+        defined = METHODS[key_of(method, cls.methods)]
         said = {name: value for name, value in defined.plain().items() if name in cls.parameters()}
         return named | said | {"options": cls.options_of(defined, dataset)}
 
