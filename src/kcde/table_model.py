@@ -73,22 +73,7 @@ def regardless_of_groups(names: Sequence[str]) -> str:
 
 
 def unfitted(method: str, seed: int, options: Mapping[str, Any] | None = None) -> Standardised:
-    """Return the estimator of a method for data in any units, standardised from its training rows.
-
-    Parameters
-    ----------
-    method
-        Its name, see `kcde.methods.key_of`.
-    seed
-        Of what is random in its fit.
-    options
-        Constructor arguments in place of the method's own.
-
-    Raises
-    ------
-    ValueError
-        If there is no such method, it has no density of one y, or it lacks an option.
-    """
+    """Return the estimator of a method, by a name, standardised by its training rows."""
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     made = methods.make(method, **(options or {}))
@@ -208,19 +193,67 @@ class TableModel:
         return np.asarray(self.model_.quantile(self._x_of(frame), p))
 
     def interval(self, frame: pd.DataFrame, level: float) -> np.ndarray:
-        """Return the ends of the interval of that probability, shape (n, 2)."""
+        """Return intervals with a probability.
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x.
+        level
+            The probability, e.g. 0.9.
+
+        Returns
+        -------
+        array
+            Lower and upper ends, shape (n, 2).
+        """
         return np.asarray(self.model_.interval(self._x_of(frame), level))
 
     def mean(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return E[y|x], shape (n,)."""
+        """Return E[y|x].
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x.
+
+        Returns
+        -------
+        array
+            Shape (n,).
+        """
         return np.asarray(self.model_.mean(self._x_of(frame)))[:, 0]
 
     def log_density(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return log p(y|x) of the y in the table, nats, shape (n,)."""
+        """Return log p(y|x) of the y in the table.
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x, and y.
+
+        Returns
+        -------
+        array
+            Shape (n,), nats.
+        """
         return np.asarray(self.model_.log_density(self._x_of(frame), self.columns_.target(frame)))
 
     def density(self, frame: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-        """Return p(y|x) at shared y (q,), shape (n, q)."""
+        """Return p(y|x) at shared y.
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x.
+        y
+            Shape (q,).
+
+        Returns
+        -------
+        array
+            Shape (n, q).
+        """
         at = self.model_.density_at(np.asarray(y, dtype=np.float64)[:, None])
         return np.asarray(at(self._x_of(frame)))
 

@@ -48,7 +48,7 @@ def test_a_wrong_name_or_option_is_named():
     with pytest.raises(ValueError, match="`KCEF-LL`") as error:
         methods.make("KCEF-Ll")
     assert str(error.value).count(", ") == 9
-    with pytest.raises(ValueError, match="NADE, DDE$"):
+    with pytest.raises(ValueError, match=r"NADE, DDE$"):
         methods.key_of("?", ("NADE", "DDE"))
     with pytest.raises(ValueError, match="fold"):
         methods.make("KCEF-LL", fold=3)

@@ -84,7 +84,18 @@ class Comparison:
         return page.terminal(self)
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write page, tables and picture into a folder, and return their paths."""
+        """Write page, tables and picture.
+
+        Parameters
+        ----------
+        folder
+            Written into; made where it is missing.
+
+        Returns
+        -------
+        list of pathlib.Path
+            The paths of the files.
+        """
         names = (PAGE, "comparison.csv", "splits.csv", "comparison.png")
         made = [Path(folder) / name for name in names]
         with atomic(made[0]) as temporary:

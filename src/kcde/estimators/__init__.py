@@ -15,19 +15,7 @@ def estimator_names() -> list[str]:
 
 
 def estimator_class(name: str) -> type:
-    """Return an estimator class by its name, with all that its fits import: they may be timed.
-
-    Parameters
-    ----------
-    name
-        E.g. "KCEF".
-
-    Raises
-    ------
-    ValueError
-        If there is no such estimator, the message suggests the nearest name and lists all; or if a
-        library that it needs is missing.
-    """
+    """Return an estimator class by its name, with all that its fits import: they may be timed."""
     from kcde.estimators._shared.rows import MissingLibraryError, missing_library
 
     found = getattr(import_module(estimator_module(name)), name)
@@ -39,20 +27,7 @@ def estimator_class(name: str) -> type:
 
 
 def configured(name: str, options: Mapping[str, Any]):
-    """Return an unfitted estimator.
-
-    Parameters
-    ----------
-    name
-        Of its class, e.g. "KCEF".
-    options
-        Constructor arguments.
-
-    Raises
-    ------
-    ValueError
-        If there is no such estimator, or it does not know one of the options.
-    """
+    """Return an unfitted estimator."""
     cls = estimator_class(name)
     known = cls._get_param_names()
     if unknown := sorted(set(options) - set(known)):

@@ -169,14 +169,49 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
 
     @abstractmethod
     def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        """Return log p(y|x) of pairs.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        array
+            Shape (n,), nats.
+        """
 
     @abstractmethod
     def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        """Return a function of x that gives log p(Y|x) at shared y.
+
+        Parameters
+        ----------
+        Y
+            Shared y, shape (q, d_y).
+
+        Returns
+        -------
+        callable
+            Maps X (n, d_x) to shape (n, q), nats.
+        """
 
     def density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        """Return a function of x that gives p(Y|x) at shared y.
+
+        Parameters
+        ----------
+        Y
+            Shared y, shape (q, d_y).
+
+        Returns
+        -------
+        callable
+            Maps X (n, d_x) to shape (n, q).
+        """
         log_at = self.log_density_at(Y)
 
         def at(X):
@@ -186,7 +221,20 @@ class ConditionalDensity(RowChecks, Distribution, BaseEstimator, ABC):
         return at
 
     def score(self, X, Y) -> float:
-        """Return the mean log density of the pairs, nats."""
+        """Return the mean log density of the pairs, nats.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        float
+            Nats.
+        """
         log_density = self.log_density(X, Y)
         return float(array_namespace(log_density).mean(log_density))
 

@@ -270,7 +270,20 @@ class DDE(BatchFitted, ExponentialFamily):
         return self.dual_weight if self.density_weight is None else self.density_weight
 
     def natural_parameter(self, X, Y):
-        """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
+        """Return f at pairs.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        array
+            Shape (n,).
+        """
         X, Y = self._check_pair(X, Y)
         return self.potential_.at_pairs(X, Y)
 

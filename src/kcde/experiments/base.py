@@ -148,13 +148,7 @@ class Experiment:
 
     @classmethod
     def make(cls, given: Mapping[str, Any]) -> Self:
-        """Return the job with some parameters, as JSON has them: lists stand for tuples.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, or a value is of another kind.
-        """
+        """Return the job with some parameters, as JSON has them: lists stand for tuples."""
         cls.check_names(given)
         kinds = {name: each.type for name, each in cls.parameters().items()}
         return cls(**{name: _as_declared(name, kinds[name], v) for name, v in given.items()})

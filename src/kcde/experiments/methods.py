@@ -10,24 +10,7 @@ _LEARNT = ("reference", "weights")
 
 
 def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_rows=None):
-    """Return an unfitted estimator.
-
-    Parameters
-    ----------
-    method
-        Name of the method in an error.
-    estimator
-        Class name.
-    options
-        Constructor arguments.
-    random_state, tuning_rows
-        Given to the constructor where it knows them and the options do not name them.
-
-    Raises
-    ------
-    ValueError
-        If the class does not exist, or does not know one of the options.
-    """
+    """Return an unfitted estimator; the last two where it knows them and no option names them."""
     known = estimator_class(estimator)._get_param_names()
     common = {"random_state": random_state, "tuning_rows": tuning_rows}
     given = {name: common[name] for name in common if name in known} | dict(options)
@@ -38,22 +21,7 @@ def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_
 
 
 def backend_of(estimator, wanted: str) -> str:
-    """Return the backend of an estimator: "numpy", or "cupy" if it is supported and requested.
-
-    Parameters
-    ----------
-    estimator
-        An estimator, fitted or not.
-    wanted
-        "auto", "numpy" or "cupy".
-
-    Raises
-    ------
-    ValueError
-        If the backend is unknown.
-    RuntimeError
-        If the estimator computes on any array, "cupy" is requested, and there is no GPU.
-    """
+    """Return the backend of an estimator: "numpy", or "cupy" if it is supported and requested."""
     if wanted in BACKENDS and not estimator.tags.array_api:
         return "numpy"
     return resolve_backend(wanted)
