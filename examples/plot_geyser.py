@@ -76,7 +76,7 @@ plain = LinearGaussian().fit(X, Y)
 fig, axes = plt.subplots(1, 2, figsize=(8.0, 3.2), sharey=True, layout="constrained")
 bins = np.linspace(0.0, 1.0, 11)
 for ax, (name, each) in zip(
-    axes, {"linear, normal": plain, "LikelihoodKCEF": model}.items(), strict=True
+    axes, {"LinearGaussian": plain, "LikelihoodKCEF": model}.items(), strict=True
 ):
     ax.hist(each.cdf(X_test, Y_test), bins, density=True, color="#56B4E9", edgecolor="white")
     ax.axhline(1.0, color="black", linestyle="--", linewidth=1)

@@ -18,8 +18,8 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 ROOMS = {
     "data": (1200, ["data"]),
     "experiments": (3300, ["experiments", "plan.py"]),
-    "methods": (420, ["methods.py"]),
-    "estimators": (9045, ["estimators"]),
+    "methods": (380, ["methods.py"]),
+    "estimators": (9060, ["estimators"]),
     "numerics": (
         2250,
         [
@@ -39,10 +39,10 @@ ROOMS = {
     ),
     "evidence": (660, ["evidence"]),
     "pages": (840, ["pages", "webpage"]),
-    "papers": (5185, ["papers"]),
-    "table": (1470, ["comparison", "tabular.py", "table_model.py"]),
+    "papers": (4800, ["papers"]),
+    "table": (1485, ["comparison", "tabular.py", "table_model.py"]),
     "the rest": (
-        900,
+        910,
         [
             "cli",
             "verify.py",
@@ -59,8 +59,8 @@ ROOMS = {
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 700
-TESTS = 15190
+WORKFLOW = 705
+TESTS = 15240
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -20,23 +20,7 @@ log = logging.getLogger(__name__)
 def resolve_backend(name: str = "auto") -> str:
     """Return the backend that a setting stands for: "numpy" or "cupy".
 
-    Parameters
-    ----------
-    name
-        "numpy"; "cupy", which insists on a GPU; or "auto", which takes cupy where cupy and a
-        CUDA device are there and numpy otherwise, and logs which and why.
-
-    Returns
-    -------
-    str
-        "numpy" or "cupy".
-
-    Raises
-    ------
-    ValueError
-        If `name` is not one of `BACKENDS`.
-    RuntimeError
-        If "cupy" is asked for and there is no cupy or no CUDA device. There is no fallback.
+    "cupy" insists on a GPU; "auto" takes cupy where it and a CUDA device are there, and logs why.
     """
     if name not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
@@ -133,20 +117,10 @@ def row_blocks(n: int, row_size: int, *, cached: bool = False, like=None) -> lis
     """Return slices that split n rows so that a temporary of `row_size` numbers a row stays small.
 
     That is 2 MB, unless a single row is larger; on a device 128 MB, because smaller operations cost
-    less than their launch.
-
-    Parameters
-    ----------
-    n
-        Number of rows.
-    row_size
-        Numbers a row, at least 0.
-    cached
-        Half a megabyte instead, for loops that do little with each number: a core's own cache holds
-        a few of them, and memory freed is there for the next, where the C library would hand larger
-        pieces back to the system and wait for them to be zeroed again. Nothing on a device.
-    like
-        An array of those that the loop computes with; it says whether they are on a device.
+    less than their launch. `cached`: half a megabyte, for loops that do little with each number:
+    a core's own cache holds a few of them, and memory freed is there for the next, where the C
+    library would hand larger pieces back to the system and wait for them to be zeroed again.
+    `like` is an array that the loop computes with.
     """
     size = max(1, block_size(cached=cached, like=like) // max(1, row_size))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
@@ -161,15 +135,7 @@ _SAMPLE = 2**14
 
 
 def sum_runs(values, starts: np.ndarray):
-    """Return sums of consecutive rows, shape (s, m).
-
-    Parameters
-    ----------
-    values
-        Shape (n, m).
-    starts
-        Where each run begins, numpy integers, shape (s,), the first 0, increasing.
-    """
+    """Return sums of runs of rows (n, m), shape (s, m), which begin at `starts`, the first 0."""
     if is_numpy_array(values):
         return np.add.reduceat(values, starts, axis=0)
     xp = array_namespace(values)
@@ -199,19 +165,9 @@ def add_to_diagonal(matrix, values):
 
 
 def about_largest_rows(values, count: int) -> tuple[np.ndarray, float]:
-    """Return about as many of the largest values as `largest_rows`, from a sample of many.
+    """Return as `largest_rows` at most twice `count` rows, by a sample of many values.
 
-    Parameters
-    ----------
-    values
-        Shape (n,).
-    count
-        About how many, at least 1.
-
-    Returns
-    -------
-    rows : numpy integers, ascending, at most twice `count`; every largest value is among them
-    rest : float, which no other value exceeds
+    Every largest value is among them, and no other exceeds the second result.
     """
     n = values.shape[0]
     if is_numpy_array(values) and n >= 4 * _SAMPLE:
@@ -224,20 +180,7 @@ def about_largest_rows(values, count: int) -> tuple[np.ndarray, float]:
 
 
 def largest_rows(values, count: int) -> tuple[np.ndarray, float]:
-    """Return the row numbers of the largest values, and the largest of the others.
-
-    Parameters
-    ----------
-    values
-        Shape (n,).
-    count
-        Number of rows, at least 1; all if it exceeds n.
-
-    Returns
-    -------
-    rows : numpy integers, ascending, shape (count,); the first largest value of all is among them
-    rest : float, -inf where no value is left
-    """
+    """Return the rows of the `count` largest values, ascending, and the largest other or -inf."""
     n = values.shape[0]
     if count >= n:
         return np.arange(n), -np.inf
@@ -302,22 +245,10 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
     """Return the lower Cholesky factor of A + shift I, or None where rounding leaves none.
 
     On numpy and cupy the library works in one float64 copy of the matrix; nothing else of its size
-    is formed. On cupy the host waits for one number, whether it succeeded.
-
-    Parameters
-    ----------
-    matrix
-        A, shape (n, n); only its lower triangle counts.
-    shift
-        Added to the diagonal.
-    overwrite
-        Whether a float64 matrix of numpy or cupy in C order may be lost: the factor takes its lower
-        triangle and leaves A above the diagonal, from where A is put back where the factorisation
-        fails, so that it has to be symmetric in full to be used again.
-
-    Returns
-    -------
-    shape (n, n), zero above the diagonal unless overwritten, or None
+    is formed. On cupy the host waits for one number, whether it succeeded. Only the lower triangle
+    of A counts. `overwrite`: a float64 matrix in C order may be lost; the factor takes its lower
+    triangle and leaves A above the diagonal, from where it is put back where the factorisation
+    fails, so that it has to be symmetric in full to be used again.
     """
     if is_numpy_array(matrix) or is_cupy_array(matrix):
         factorise = _lapack if is_numpy_array(matrix) else _cusolver
@@ -412,18 +343,7 @@ def solve_triangular(lower, b, *, transpose: bool = False, overwrite_b: bool = F
     """Solve L x = b, or Lᵀ x = b, for a lower triangular L.
 
     The array API has no triangular solve; numpy and cupy have one in (cupyx.)scipy, and any
-    other namespace falls back on its general solve.
-
-    Parameters
-    ----------
-    lower
-        Shape (n, n), lower triangular; what is above the diagonal does not count on numpy and cupy.
-    b
-        Shape (n,) or (n, k).
-    transpose
-        Whether to solve with Lᵀ.
-    overwrite_b
-        Whether b may be lost.
+    other namespace falls back on its general solve. `overwrite_b`: b may be lost.
     """
     if is_numpy_array(lower):
         return scipy.linalg.solve_triangular(

@@ -16,16 +16,6 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     that is killed leaves its temporary file, `.name-` and eight more characters. Missing parent
     folders are created. The temporary name keeps the suffix, because writers such as `numpy.savez`
     and matplotlib choose the format by it.
-
-    Parameters
-    ----------
-    path
-        Of the finished file.
-
-    Yields
-    ------
-    pathlib.Path
-        A file in the same folder, so that the renaming is atomic.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

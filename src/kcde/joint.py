@@ -73,13 +73,7 @@ def parents(graph: Graph, d: int) -> Parents:
 
 
 def topological_order(parents: Parents) -> list[int]:
-    """Return the columns in an order in which parents come before their children.
-
-    Raises
-    ------
-    ValueError
-        If there is a cycle; the message names it.
-    """
+    """Return the columns in an order in which parents come before their children."""
     sorter = TopologicalSorter(dict(enumerate(parents)))
     try:
         return list(sorter.static_order())
@@ -177,7 +171,13 @@ class JointDensity(BaseEstimator):
         return self.factor_estimator(column).fit(_columns(Y, chosen), _columns(Y, (column,)))
 
     def factor_estimator(self, column: int):
-        """Return the unfitted estimator of one column, with random states of its own."""
+        """Return the unfitted estimator of one column, with random states of its own.
+
+        Parameters
+        ----------
+        column
+            Its number, from 0.
+        """
         single = self.estimator
         factor = clone(single[column] if isinstance(single, Sequence) else single)
         states = {
@@ -188,7 +188,18 @@ class JointDensity(BaseEstimator):
         return factor.set_params(**states)
 
     def factor_log_density(self, Y):
-        """Return log p(y_i | y_π(i)), nats, shape (n, d)."""
+        """Return log p(y_i | y_π(i)).
+
+        Parameters
+        ----------
+        Y
+            Shape (n, d).
+
+        Returns
+        -------
+        array
+            Shape (n, d), nats.
+        """
         Y = self._check(None, Y, fitted=True)
         xp = array_namespace(Y)
         terms = [
@@ -200,13 +211,39 @@ class JointDensity(BaseEstimator):
         return xp.stack(terms, axis=1)
 
     def log_density(self, X, Y):
-        """Return log p(y), nats, shape (n,); X is None or of shape (n, 0)."""
+        """Return log p(y).
+
+        Parameters
+        ----------
+        X
+            None, or shape (n, 0).
+        Y
+            Shape (n, d).
+
+        Returns
+        -------
+        array
+            Shape (n,), nats.
+        """
         self._check(X, Y, fitted=True)
         terms = self.factor_log_density(Y)
         return array_namespace(terms).sum(terms, axis=1)
 
     def score(self, X, Y) -> float:
-        """Return the mean log density, nats."""
+        """Return the mean log density, nats.
+
+        Parameters
+        ----------
+        X
+            None, or shape (n, 0).
+        Y
+            Shape (n, d).
+
+        Returns
+        -------
+        float
+            Nats.
+        """
         log_density = self.log_density(X, Y)
         return float(array_namespace(log_density).mean(log_density))
 

@@ -21,23 +21,7 @@ def require_memory(
 ) -> None:
     """Raise `InsufficientMemory` unless a problem fits into the free memory of its device.
 
-    Parameters
-    ----------
-    like
-        An array of the problem, on the host or on a device.
-    what
-        Description of what needs the memory, for the error message.
-    n
-        Size of the problem.
-    numbers
-        Maps n to the number of float64 held at the peak, in addition to those held now; increasing.
-    remedy
-        Advice to add to the error message.
-
-    Raises
-    ------
-    InsufficientMemory
-        With the size, the free memory and the largest n that fits.
+    `numbers` maps its size n to the float64 held at the peak beside those held now, increasing.
     """
     free = free_bytes(like)
     needed = _BYTES * numbers(n)
@@ -64,16 +48,7 @@ def free_bytes(like) -> int:
 
 
 def free_host_bytes(proc: Path = _PROC, cgroups: Path = _CGROUPS, environment=os.environ) -> int:
-    """Return how many bytes are free on the host.
-
-    Parameters
-    ----------
-    proc, cgroups
-        Mount points of procfs and of control groups, version 2. A missing file sets no limit;
-        without `proc` all memory of the machine counts as free.
-    environment
-        Environment of the process; Slurm states a job's megabytes there.
-    """
+    """Return the free bytes of the host: by procfs, control groups (version 2) and Slurm."""
     limits = (*_of_system(proc), *_of_groups(proc, cgroups), *_of_slurm(proc, environment))
     return max(0, min(limits))
 

@@ -1,8 +1,12 @@
-"""The methods: estimators with options, under the names that scores and tables have.
+"""The one table of methods: estimators with options, and what they are called.
 
 An estimator is by itself a method of its own name, with its defaults. `METHODS` has
 these, and those that are defined here: `KCEF-LL` is `KCEF` with another selection. The workflow
 merges the section `methods` of its configuration over them; nothing here imports numerics.
+
+A key of `METHODS` is what scores and their files have, and a seed, so that it stays. Readers see
+its name: that of the class for a plain class, else the key. Commands accept both, and what older
+pages called it.
 
 Examples
 --------
@@ -13,7 +17,8 @@ Examples
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,6 +68,8 @@ class Method:
         show are modelled; `all`, the default.
     shown
         Artefacts that show it beside the methods that they list, e.g. `across/all_methods`.
+    names
+        What readers see in place of the key, then what older pages called it.
     """
 
     estimator: str
@@ -77,6 +84,7 @@ class Method:
     graph: str | Sequence[Sequence[int]] | None = None
     columns: str | None = None
     shown: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
     def options_for(self, where: str = "", dataset: str = "") -> dict[str, Any]:
         """Return the constructor arguments for a data set.
@@ -214,7 +222,7 @@ _DEFINED = {
         settings="authors",
     ),
     "LSCDE-exact": Method("LSCDE"),
-    "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED),
+    "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED, names=("EpsilonKDE", "ε-KDE")),
     "NADE": Method("NADE", AS_PUBLISHED, joint_options=_NADE_JOINT),
     # The other reading of the column NADE of kcef, table 1.
     "NADE-joint": Method("NADE", OURS, target="joint"),
@@ -222,7 +230,13 @@ _DEFINED = {
     "NADE-unstopped": Method(
         "NADE", OURS, joint_options={**_NADE_JOINT, "epochs": 100, "early_stopping": False}
     ),
-    "NADE-grown": Method("NADE", OURS, {"epochs": 400}, dataset_options=_NADE_GROWN),
+    "NADE-grown": Method(
+        "NADE",
+        OURS,
+        {"epochs": 400},
+        dataset_options=_NADE_GROWN,
+        names=("NADE-grown", "NADE, more updates"),
+    ),
     "KEF": Method("KEF", AS_PUBLISHED, {"n_basis": "auto"}, dataset_options=_NYSTROM),
     # The same fits, sampled with more leapfrog steps: `kcde.experiments.planar`.
     "KEF-100-steps": Method("KEF", OURS, {"n_basis": "auto"}, dataset_options=_NYSTROM),
@@ -264,10 +278,10 @@ _DEFINED = {
     "JDL-sub-grid": Method("JDL", OURS, {"constrained": "sub-grid"}),
     "JDL-clipped": Method("JDL", OURS, {"constrained": "clipped"}),
     "CME": Method("CME", AS_PUBLISHED),
-    "KLR": Method("KernelLogisticRegression", AS_PUBLISHED),
+    "KLR": Method("KernelLogisticRegression", AS_PUBLISHED, names=("KernelLogisticRegression",)),
     # As densities, with a bump around each y.
-    "JDL-smoothed": Method("SmoothedJDL"),
-    "CME-smoothed": Method("SmoothedCME"),
+    "JDL-smoothed": Method("SmoothedJDL", names=("SmoothedJDL",)),
+    "CME-smoothed": Method("SmoothedCME", names=("SmoothedCME",)),
     "CDO": Method("CDO", AS_PUBLISHED, settings="authors"),
     "CDO-clipped": Method("CDO", OURS, {"weights": "clipped"}, settings="authors"),
     "CDO-projected": Method("CDO", OURS, {"weights": "projected"}, settings="authors"),
@@ -292,16 +306,48 @@ _DEFINED = {
         dataset_options=_ONE_INPUT | _GRID,
     ),
     "CDO-LL": Method("CDO", OURS, {"selection": "likelihood", "weights": "clipped"}),
-    "GP": Method("GaussianProcess", AS_PUBLISHED, settings="authors"),
-    "GP-spread": Method("GaussianProcess", OURS, settings="authors"),  # see experiments/donut.py
-    "GP-ML": Method("GaussianProcess", OURS, dataset_options=_ONE_INPUT | _GRID),
-    "GP-Matern": Method(
-        "GaussianProcess", OURS, {"kernel": "matern"}, dataset_options=_ONE_INPUT | _GRID
+    "GP": Method("GaussianProcess", AS_PUBLISHED, settings="authors", names=("GaussianProcess",)),
+    # With its own spread: see experiments/donut.py.
+    "GP-spread": Method(
+        "GaussianProcess", OURS, settings="authors", names=("GaussianProcess-spread",)
     ),
-    "CondRealNVP": Method("ConditionalRealNVP", AS_PUBLISHED, settings="authors"),
-    "CondMAF": Method("ConditionalMAF", AS_PUBLISHED, settings="authors"),
-    "CondRealNVP-tuned": Method("ConditionalRealNVP", OURS, _TUNED_FLOW),
-    "CondMAF-tuned": Method("ConditionalMAF", OURS, _TUNED_FLOW),
+    "GP-ML": Method(
+        "GaussianProcess",
+        OURS,
+        dataset_options=_ONE_INPUT | _GRID,
+        names=("GaussianProcess-ML",),
+    ),
+    "GP-Matern": Method(
+        "GaussianProcess",
+        OURS,
+        {"kernel": "matern"},
+        dataset_options=_ONE_INPUT | _GRID,
+        names=("GaussianProcess-Matern", "GP-Matérn"),
+    ),
+    "CondRealNVP": Method(
+        "ConditionalRealNVP",
+        AS_PUBLISHED,
+        settings="authors",
+        names=("ConditionalRealNVP", "Cond. Real NVP"),
+    ),
+    "CondMAF": Method(
+        "ConditionalMAF",
+        AS_PUBLISHED,
+        settings="authors",
+        names=("ConditionalMAF", "Cond. MAF"),
+    ),
+    "CondRealNVP-tuned": Method(
+        "ConditionalRealNVP",
+        OURS,
+        _TUNED_FLOW,
+        names=("ConditionalRealNVP-tuned", "Cond. Real NVP tuned"),
+    ),
+    "CondMAF-tuned": Method(
+        "ConditionalMAF",
+        OURS,
+        _TUNED_FLOW,
+        names=("ConditionalMAF-tuned", "Cond. MAF tuned"),
+    ),
     "LSCDE-package-signed": Method("LSCDE", OURS, {"weights": "signed"}, settings="authors"),
     "LSCDE-package-constrained": Method(
         "LSCDE", OURS, {"weights": "constrained"}, settings="authors"
@@ -357,6 +403,18 @@ _DEFINED = {
     ),
 }
 
+_BASELINES = {
+    name: Method(name, names=(name, before))
+    for name, before in (
+        ("KernelCDE", "kernel CDE"),
+        ("LinearGaussian", "ridge, normal"),
+        ("MarginalKDE", "marginal KDE"),
+        ("QuantileForest", "quantile forest"),
+        ("ResidualKDE", "ridge, residual KDE"),
+    )
+}
+"""Plain classes that older pages called otherwise."""
+
 _SAMPLED = {
     f"{name}{ending}": dataclasses.replace(_DEFINED[name], variant=OURS)
     for name, ending in (
@@ -382,27 +440,52 @@ _OTHER_CHOICES = {
     )
 }
 
+_OF_CLASSES = {*_DEFINED, *(name for method in _DEFINED.values() for name in method.names)}
+
 METHODS: dict[str, Method] = (
-    {name: Method(name) for name in estimator_names() if name not in _DEFINED}
+    {name: Method(name) for name in estimator_names() if name not in _OF_CLASSES}
+    | _BASELINES
     | _DEFINED
     | _OTHER_CHOICES
     | _SAMPLED
 )
-"""Every method by its name; a class without a definition of its name has its defaults."""
+"""Every method by its key; a class that no other one is the name of has its defaults."""
 
 
-def find(name: str) -> Method:
-    """Return a method by its name.
+def shown(key: str) -> str:
+    """Return the name that readers see; what is no method, as a baseline, is called by its key."""
+    return next(iter(METHODS[key].names), key) if key in METHODS else key
+
+
+def key_of(name: str, fitting: Iterable[str] = ()) -> str:
+    """Return the key of a method in `METHODS`.
+
+    Parameters
+    ----------
+    name
+        Its key, the name that readers see, or that of older pages.
+    fitting
+        Methods that suit what is asked; by default those with similar names.
 
     Raises
     ------
     ValueError
-        If there is none; the message suggests the nearest name and lists all.
+        If there is none; the message suggests the nearest name and ten that fit.
     """
-    if name not in METHODS:
-        known = ", ".join(METHODS)
-        raise ValueError(f"there is no method {name!r}{nearest(name, METHODS)}; known: {known}")
-    return METHODS[name]
+    known = {each: key for key, method in METHODS.items() for each in (*method.names, key)}
+    if name in known:
+        return known[name]
+    lower = {each.lower(): shown(key) for each, key in known.items()}
+    close = difflib.get_close_matches(str(name).lower(), lower, n=20, cutoff=0.0)
+    guess = difflib.get_close_matches(str(name).lower(), close, n=1)
+    near = f" (did you mean `{lower[guess[0]]}`?)" if guess else ""
+    ten = [*dict.fromkeys(list(map(shown, fitting)) or [lower[each] for each in close])][:10]
+    raise ValueError(f"there is no method {name!r}{near}; some that fit: {', '.join(ten)}")
+
+
+def find(name: str) -> Method:
+    """Return a method by its key or one of its names, or raise `ValueError`."""
+    return METHODS[key_of(name)]
 
 
 def make(name: str, /, where: str = "", dataset: str = "", **options):
@@ -413,7 +496,7 @@ def make(name: str, /, where: str = "", dataset: str = "", **options):
     Parameters
     ----------
     name
-        A key of `METHODS`, e.g. `KCEF-LL`.
+        E.g. `KCEF-LL`: a key of `METHODS`, or a name, see `key_of`.
     where, dataset
         Whose options are added, see `Method.options_for`.
     **options
@@ -459,9 +542,9 @@ def define(methods: Mapping[str, Mapping[str, Any]]) -> None:
         if wrong := [key for key in said if key not in known]:
             guess = nearest(wrong[0], known)
             raise ValueError(f"methods.{name} has {wrong[0]!r}{guess}; known: {', '.join(known)}")
+        name = next((key for key, each in METHODS.items() if name in each.names), name)
         before = METHODS.get(name)
-        shown = said.get("shown", before.shown if before else ())
-        given = {**said, "shown": tuple(shown)}
+        given = said | {key: tuple(said[key]) for key in ("shown", "names") if key in said}
         if before and "options" in said:
             given["options"] = {**before.options, **said["options"]}
         try:

@@ -30,28 +30,14 @@ def fitted(method: str) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """Return a question that suggests the most similar name, "" where none is similar.
-
-    Parameters
-    ----------
-    name
-        As given; upper and lower case count as the same.
-    known
-        The names there are.
-    """
+    """Return a question that suggests the most similar name, "" where none is similar."""
     lower = {str(candidate).lower(): candidate for candidate in known}
     close = difflib.get_close_matches(str(name).lower(), lower, n=1)
     return f" (did you mean `{lower[close[0]]}`?)" if close else ""
 
 
 def estimator_module(estimator: str) -> str:
-    """Return the module of an estimator class.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class; the message suggests the nearest name and lists all.
-    """
+    """Return the module of an estimator class."""
     if estimator not in ESTIMATORS:
         unknown = f"there is no estimator {estimator!r}{nearest(estimator, ESTIMATORS)}"
         raise ValueError(f"{unknown}; known: {', '.join(sorted(ESTIMATORS))}")

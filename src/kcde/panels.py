@@ -102,13 +102,7 @@ class Panels:
 
 
 def panel_count(lower: float, upper: float, width: float) -> int:
-    """Return how many panels of a width cover a range.
-
-    Raises
-    ------
-    ValueError
-        If there are more than a million: the range is too wide for the width.
-    """
+    """Return how many panels of a width cover a range."""
     if not (upper - lower) / width <= WIDEST:
         raise ValueError(_too_wide(lower, upper, width))
     return max(1, int(np.ceil((upper - lower) / width)))
@@ -152,20 +146,8 @@ def is_wide(support: Support) -> bool:
 def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Panels:
     """Return panels of a width that resolves the density over the range that carries it.
 
-    Parameters
-    ----------
-    support
-        Lower end, upper end and width.
-    pieces
-        Intervals outside of which there is no density that counts, taken instead of the whole
-        range where that has more than four thousand panels. None: not known.
-    finer
-        Times as many panels.
-
-    Raises
-    ------
-    ValueError
-        If there are more than a million panels, or floating-point numbers are too coarse for them.
+    `pieces` outside of which no density counts are taken instead of a range of more than four
+    thousand panels; there are `finer` times as many.
     """
     lower, upper, width = support
     if pieces is None or not is_wide(support):
@@ -184,17 +166,7 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
 
 
 def neighbourhoods(centres, reach: float, width: float) -> Pieces:
-    """Return the disjoint intervals that the neighbourhoods of centres make.
-
-    Parameters
-    ----------
-    centres
-        Shape (m,) or (m, 1).
-    reach
-        On either side of a centre.
-    width
-        Of their panels.
-    """
+    """Return the disjoint intervals that centres ± reach make, with panels of a width."""
     points = np.sort(np.ravel(to_numpy(centres)))
     first = np.flatnonzero(np.diff(points, prepend=-np.inf) > 2.0 * reach)
     lower, upper = points[first] - reach, points[np.append(first[1:], len(points)) - 1] + reach
@@ -233,15 +205,7 @@ def row_slices(n: int, width: int) -> list[slice]:
 
 
 def log_mass(at: LogDensityAt, X, panels: Panels):
-    """Return log ∫ f(y|x) dy over panels, shape (n,), in the namespace of X.
-
-    Parameters
-    ----------
-    at
-        `at(Y)(X)` is log f(Y|X), shape (n, q), at shared Y (q, 1).
-    X
-        Shape (n, d_x).
-    """
+    """Return log ∫ f(y|x) dy over panels, shape (n,); `at(Y)(X)` is log f(Y|X), shape (n, q)."""
     xp, total = array_namespace(X), None
     for part in panels.blocks():
         nodes, log_weight = xp.asarray(part.nodes[:, None]), xp.asarray(np.log(part.weights))
@@ -368,13 +332,7 @@ def _log_sum(values: np.ndarray, axis: int = 1) -> np.ndarray:
 
 @contextmanager
 def numbered(rows: np.ndarray) -> Iterator[None]:
-    """Let warnings name rows of x by their numbers where some of them are worked on alone.
-
-    Parameters
-    ----------
-    rows
-        Numbers of these rows among those of the caller, who may be within another `numbered`.
-    """
+    """Let warnings name rows of x by their numbers among the caller's, within another of it too."""
     outer = _numbers.get()
     token = _numbers.set(rows if outer is None else outer[rows])
     try:
@@ -384,20 +342,7 @@ def numbered(rows: np.ndarray) -> Iterator[None]:
 
 
 def warn_of(unresolved: np.ndarray, rows: np.ndarray | None = None) -> None:
-    """Warn where a share of the mass is unresolved, of the row where it is largest.
-
-    Parameters
-    ----------
-    unresolved
-        Shape (k,): a share of the mass, or nats of its logarithm.
-    rows
-        Row numbers of x, shape (k,); None: from 0.
-
-    Warns
-    -----
-    QuadratureWarning
-        If one is above 1e-4.
-    """
+    """Warn where a share of the mass is unresolved, of the row where it is largest."""
     beyond = ~(unresolved <= MOVED)
     if not np.any(beyond):
         return

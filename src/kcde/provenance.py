@@ -27,23 +27,6 @@ def digest(*modules: str, root: Path = ROOT) -> str:
     which are inputs of the workflow. Imports by computed names cannot be found: pass such modules
     as well (an experiment and its estimator, for example); nor are classes found that are used as
     attributes of `kcde` and not imported by name. A process reads each source once.
-
-    Parameters
-    ----------
-    *modules
-        Full names, e.g. `"kcde.experiments.r_benchmark", "kcde.estimators.lscde"`.
-    root
-        The folder of the package.
-
-    Returns
-    -------
-    str
-        12 hexadecimal digits, the same whatever the order of `modules`.
-
-    Raises
-    ------
-    ValueError
-        If a module has no source file in the package.
     """
     digester = hashlib.sha256()
     # These only list names and options: a new estimator or method changes no other's digest, and a
@@ -54,18 +37,7 @@ def digest(*modules: str, root: Path = ROOT) -> str:
 
 
 def closure(*modules: str, root: Path = ROOT) -> set[str]:
-    """Return the names of modules and of every kcde module that they need.
-
-    Parameters
-    ----------
-    *modules, root
-        As for `digest`.
-
-    Raises
-    ------
-    ValueError
-        If a module has no source file in the package.
-    """
+    """Return the names of modules and of every kcde module that they need."""
     for name in modules:
         if source(name, root) is None:
             raise ValueError(f"there is no module {name!r} in {root}; give its full dotted name")

@@ -15,44 +15,14 @@ def log_grid(lowest: float, highest: float, count: int) -> np.ndarray:
 
 
 def kfold(n: int, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return a random partition of n rows into folds whose sizes differ by one at most.
-
-    Parameters
-    ----------
-    n
-        Rows.
-    folds
-        Number of folds, at least 2.
-    rng
-        Source of the shuffle.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        Sorted row numbers held out in each fold.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows than folds, or fewer than 2 folds.
-    """
+    """Return a random partition of n rows into folds whose sizes differ by one at most."""
     return contiguous_folds(n, folds, rng.permutation(n))
 
 
 def contiguous_folds(n: int, folds: int, order: np.ndarray | None = None) -> list[np.ndarray]:
     """Return the partition of n rows into runs of neighbours, whose sizes differ by one at most.
 
-    Parameters
-    ----------
-    n, folds
-        As in `kfold`, with the same errors.
-    order
-        Shape (n,): the rows in the order in which they are neighbours; None: as they stand.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        Sorted row numbers held out in each fold.
+    `order` has the rows as they are neighbours; None: as they stand.
     """
     if folds < 2:
         raise ValueError(f"cross-validation needs at least 2 folds; got {folds}")
@@ -66,23 +36,6 @@ def grouped_kfold(labels: np.ndarray, folds: int, rng: np.random.Generator) -> l
     """Return a random partition of rows into folds, rows of one label in one fold.
 
     The folds differ by one label at most.
-
-    Parameters
-    ----------
-    labels
-        Shape (n,): whole numbers from 0, each at least once.
-    folds, rng
-        As in `kfold`.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        Sorted row numbers held out in each fold.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer labels than folds, or fewer than 2 folds.
     """
     count = int(np.max(labels, initial=-1)) + 1
     if count < folds:
@@ -102,13 +55,7 @@ def complement(held_out: np.ndarray, n: int) -> np.ndarray:
 
 
 def subsample(n: int, most: int | None, rng: np.random.Generator) -> np.ndarray:
-    """Return at most `most` of range(n), sorted; all where `most` is None or not below n.
-
-    Raises
-    ------
-    ValueError
-        If `most` is below 1.
-    """
+    """Return at most `most` of range(n), sorted; all where `most` is None or not below n."""
     _require_some(most)
     if most is None or most >= n:
         return np.arange(n)
@@ -120,20 +67,6 @@ def tuning_rows(X: np.ndarray, most: int | None, rng: np.random.Generator) -> np
 
     Random ones; but of a grid of inputs contiguous blocks, because random rows of it are a coarser
     grid, on which no short bandwidth can be seen to be best.
-
-    Parameters
-    ----------
-    X
-        Shape (n, d).
-    most
-        None: all rows.
-    rng
-        Source of the rows or of the places of the blocks.
-
-    Raises
-    ------
-    ValueError
-        If `most` is below 1.
     """
     _require_some(most)
     if most is None or most >= len(X):
@@ -187,11 +120,6 @@ def best_index(scores: np.ndarray) -> tuple[int, ...]:
     """Return the index of the largest finite score in an array of any shape.
 
     Ties go to the first in C order.
-
-    Raises
-    ------
-    ValueError
-        If no score is finite.
     """
     if not np.any(np.isfinite(scores)):
         raise ValueError("no candidate has a finite cross-validated score; widen the grid")
@@ -204,15 +132,6 @@ def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray
 
     They lie strictly within one step of the grid on either side, include the centre where
     `count` is odd, and do not leave the grid's range.
-
-    Parameters
-    ----------
-    centre
-        A value of the grid.
-    grid
-        Log-spaced, at least two values.
-    count
-        Number of values.
     """
     step = np.log(grid[1] / grid[0])
     inner = step * (count - 1) / (count + 1)

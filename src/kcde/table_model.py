@@ -23,8 +23,10 @@ import numpy as np
 import pandas as pd
 
 import kcde
-from kcde import methods, model_file, provenance, tabular
-from kcde.estimators import Conformal, Standardised, estimator_class
+from kcde import estimators, methods, model_file, provenance, tabular
+from kcde.estimators import Conformal, Standardised
+from kcde.estimators._shared.rows import missing_library
+from kcde.estimators.base import Tags
 from kcde.seeding import seed_of
 
 log = logging.getLogger(__name__)
@@ -33,33 +35,37 @@ _SEEDS = 2**32
 _GRID = 101
 _LOWEST = 1e-50
 """Of probabilities of quantiles: of heavy tails, lower ones are too large to compute with."""
+_USUAL = ("LikelihoodKCEF", "LSCDE-exact", "GP-ML", "KernelCDE", "ResidualKDE", "LinearGaussian")
+_USUAL += ("KCEF", "NADE", "QuantileForest", "NGBoost")
+"""What an unknown name is answered with."""
 _ARGUMENTS = ("x", "drop", "groups", "missing", "conformal", "options", "seed")
 
 
 def usable(name: str) -> str:
-    """Return why a method has no density of one y given x, "" if it has."""
-    method = methods.find(name)
+    """Return why a method has no density of one y given x, "" if it has, by any of its names."""
+    method = methods.METHODS[methods.key_of(name, _USUAL)]
     if method.graph is not None or method.target == "joint":
         return "it is a joint density of several columns"
-    tags = estimator_class(method.estimator).tags
+    tags = _tags(name)
     if not tags.density or tags.target != "continuous":
         return "it has no density of a continuous y"
-    return ""
+    return missing_library(getattr(estimators, method.estimator))
+
+
+def _tags(name: str) -> Tags:
+    return getattr(estimators, methods.find(name).estimator).tags
 
 
 def savable() -> list[str]:
-    """Return the methods whose fits can be written to a file."""
+    """Return the names of the methods whose fits can be written to a file."""
     return [
-        name
-        for name, method in methods.METHODS.items()
-        if not usable(name) and estimator_class(method.estimator).tags.saved
+        methods.shown(name) for name in methods.METHODS if not usable(name) and _tags(name).saved
     ]
 
 
 def regardless_of_groups(names: Sequence[str]) -> str:
     """Return a sentence that names the methods which do not choose by folds, "" for none."""
-    tags = {name: estimator_class(methods.find(name).estimator).tags for name in names}
-    without = [name for name in names if not tags[name].grouped]
+    without = [name for name in names if not _tags(name).grouped]
     if not without:
         return ""
     chooses = "chooses" if len(without) == 1 else "choose"
@@ -67,22 +73,7 @@ def regardless_of_groups(names: Sequence[str]) -> str:
 
 
 def unfitted(method: str, seed: int, options: Mapping[str, Any] | None = None) -> Standardised:
-    """Return the estimator of a method for data in any units, standardised from its training rows.
-
-    Parameters
-    ----------
-    method
-        A key of `kcde.methods.METHODS`.
-    seed
-        Of what is random in its fit.
-    options
-        Constructor arguments in place of the method's own.
-
-    Raises
-    ------
-    ValueError
-        If there is no such method, it has no density of one y, or it lacks an option.
-    """
+    """Return the estimator of a method, by a name, standardised by its training rows."""
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     made = methods.make(method, **(options or {}))
@@ -97,7 +88,7 @@ class TableModel:
     Parameters
     ----------
     method
-        A key of `kcde.methods.METHODS`.
+        Its name, as `kcde.compare` says it, or a key of `kcde.methods.METHODS`.
     y
         The column that is predicted.
     x
@@ -176,7 +167,7 @@ class TableModel:
         X = self._x_of(checked.frame)
         self.model_ = estimator.fit(X, checked.columns.target(checked.frame), groups)
         self.about_ = {
-            "method": self.method,
+            "method": methods.shown(methods.key_of(self.method)),
             "columns": checked.columns.plain(),
             "rows": len(checked.frame),
             "training_data_sha256": checked.digest,
@@ -187,8 +178,7 @@ class TableModel:
 
     def _x_of(self, frame: pd.DataFrame) -> np.ndarray:
         X = self.columns_.encode(frame).to_numpy()
-        unconditional = estimator_class(methods.find(self.method).estimator).tags.unconditional
-        return X[:, :0] if unconditional else X
+        return X[:, :0] if _tags(self.method).unconditional else X
 
     def quantile(self, frame: pd.DataFrame, p) -> np.ndarray:
         """Return the p-quantiles of y, shape (n,), or (n, k) for k of them.
@@ -203,19 +193,67 @@ class TableModel:
         return np.asarray(self.model_.quantile(self._x_of(frame), p))
 
     def interval(self, frame: pd.DataFrame, level: float) -> np.ndarray:
-        """Return the ends of the interval of that probability, shape (n, 2)."""
+        """Return intervals with a probability.
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x.
+        level
+            The probability, e.g. 0.9.
+
+        Returns
+        -------
+        array
+            Lower and upper ends, shape (n, 2).
+        """
         return np.asarray(self.model_.interval(self._x_of(frame), level))
 
     def mean(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return E[y|x], shape (n,)."""
+        """Return E[y|x].
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x.
+
+        Returns
+        -------
+        array
+            Shape (n,).
+        """
         return np.asarray(self.model_.mean(self._x_of(frame)))[:, 0]
 
     def log_density(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return log p(y|x) of the y in the table, nats, shape (n,)."""
+        """Return log p(y|x) of the y in the table.
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x, and y.
+
+        Returns
+        -------
+        array
+            Shape (n,), nats.
+        """
         return np.asarray(self.model_.log_density(self._x_of(frame), self.columns_.target(frame)))
 
     def density(self, frame: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-        """Return p(y|x) at shared y (q,), shape (n, q)."""
+        """Return p(y|x) at shared y.
+
+        Parameters
+        ----------
+        frame
+            Rows with the columns of x.
+        y
+            Shape (q,).
+
+        Returns
+        -------
+        array
+            Shape (n, q).
+        """
         at = self.model_.density_at(np.asarray(y, dtype=np.float64)[:, None])
         return np.asarray(at(self._x_of(frame)))
 
@@ -329,10 +367,11 @@ def require_savable(method: str) -> None:
     """Raise `ValueError` for a method whose fit cannot be written, with those that can."""
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
-    if not estimator_class(methods.find(method).estimator).tags.saved:
+    if not _tags(method).saved:
+        can = [name for name in map(methods.shown, _USUAL) if name in savable()]
         raise ValueError(
             f"a fit of {method} is not made of arrays and numbers alone, so that no model file can "
-            f"hold it; those that can: {', '.join(savable())}"
+            f"hold it; among those that can: {', '.join(can)}"
         )
 
 

@@ -143,13 +143,7 @@ class Columns:
         return pd.DataFrame(found, index=frame.index)
 
     def target(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return y as float64, shape (n,).
-
-        Raises
-        ------
-        ValueError
-            If there is no such column, or a value is missing or no number.
-        """
+        """Return y as float64, shape (n,)."""
         if self.y not in frame.columns:
             raise ValueError(f"there is no column {self.y!r}; there are {_listed(frame)}")
         return _numbers(self.y, frame[self.y])
@@ -608,13 +602,7 @@ def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:
 
 
 def times(frame: pd.DataFrame, name: str) -> np.ndarray:
-    """Return a column that orders rows in time as numbers, shape (n,); dates in nanoseconds.
-
-    Raises
-    ------
-    ValueError
-        If it is neither of numbers nor of dates such as 2024-12-31 or 2024-12-31 23:59.
-    """
+    """Return a column that orders rows in time as numbers, shape (n,); dates in nanoseconds."""
     series = frame[name]
     if series.dtype.kind in "biuf":
         return _numbers(name, series)

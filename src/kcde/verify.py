@@ -56,25 +56,7 @@ class Drift:
 
 
 def verify(computed: Path, tracked: Path = Path("figures"), target: str = "all") -> list[Drift]:
-    """Compare the tables that were computed with those of the last commit, or of another folder.
-
-    Parameters
-    ----------
-    computed
-        What this checkout computed: `results/laptop/figures`.
-    tracked
-        A folder that git tracks, whose last commit is compared with; else its files are.
-    target
-        `all`, a paper (`kcef`) or an artefact (`kcef/table1`). Claims, readings and the scorecard
-        are compared with `all`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If nothing of the target was computed here.
-    ValueError
-        If there is nothing to compare with, or nothing has the name of the target.
-    """
+    """Compare the tables that were computed with those of the last commit, or of another folder."""
     declared = {f"{each.key}.csv": each for each in registry.select(target)}
     judged = (readings.NAME, scorecard.TABLE)
     there = (path.relative_to(computed) for path in sorted(computed.rglob("*.csv")))

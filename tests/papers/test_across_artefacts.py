@@ -79,7 +79,8 @@ def test_the_first_without_a_failure_is_recommended_by_rank_then_loss(tmp_path):
     path = tmp_path / "scores.csv"
     frame(cells).to_csv(path, index=False)
     drawing.make(ALL, [path], tmp_path)
-    assert "**Take GP-ML**" in (tmp_path / "across/all_methods.md").read_text(encoding="utf-8")
+    page = (tmp_path / "across/all_methods.md").read_text(encoding="utf-8")
+    assert "**Take GaussianProcess-ML**" in page
 
 
 def test_calibration_gives_each_set_the_same_weight(tmp_path):

@@ -9,8 +9,9 @@ from kcde.methods import METHODS, Method
 
 
 def test_every_class_is_a_method_of_its_own_name():
-    assert set(estimator_names()) <= set(METHODS)
-    assert METHODS["EpsilonKDE"] == Method("EpsilonKDE", "ours")
+    for name in estimator_names():
+        assert methods.find(name).estimator == name
+        assert methods.shown(methods.key_of(name)) == name
     assert METHODS["LSCDE"].options_for("r_benchmark") == {"density_floor": 2.0**-52}
     assert METHODS["LSCDE"].options_for("donut") == {}
     assert {each.estimator for each in METHODS.values()} <= set(estimator_names())
@@ -25,6 +26,16 @@ def test_every_method_is_made_with_its_options(name):
     assert {key: single.get_params()[key] for key in method.options} == method.options
 
 
+def test_keys_names_and_those_of_older_pages_are_of_one_method_each():
+    names = [name for method in METHODS.values() for name in method.names]
+    assert len(set(names)) == len(names)
+    assert not [name for name in set(names) & set(METHODS) if methods.shown(name) != name]
+    for name in ("epsilon-KDE", "EpsilonKDE", "ε-KDE"):
+        assert methods.key_of(name) == "epsilon-KDE"
+    assert methods.key_of("ridge, normal") == "LinearGaussian"
+    assert methods.shown("CondMAF-tuned") == "ConditionalMAF-tuned"
+
+
 def test_given_options_come_before_those_of_the_method():
     model = methods.make("KCEF-LL", folds=10, selection="score")
     assert isinstance(model, KCEF)
@@ -34,8 +45,11 @@ def test_given_options_come_before_those_of_the_method():
 
 
 def test_a_wrong_name_or_option_is_named():
-    with pytest.raises(ValueError, match="did you mean `KCEF-LL`"):
+    with pytest.raises(ValueError, match="`KCEF-LL`") as error:
         methods.make("KCEF-Ll")
+    assert str(error.value).count(", ") == 9
+    with pytest.raises(ValueError, match=r"NADE, DDE$"):
+        methods.key_of("?", ("NADE", "DDE"))
     with pytest.raises(ValueError, match="fold"):
         methods.make("KCEF-LL", fold=3)
 
@@ -75,3 +89,9 @@ def test_a_wrong_definition_is_named_and_defines_nothing(defined, said, words):
     with pytest.raises(ValueError, match=words):
         defined({"Mine": said})
     assert "Mine" not in METHODS
+
+
+def test_a_known_method_is_changed_by_any_of_its_names(defined):
+    defined({"EpsilonKDE": {"options": {"folds": 3}}})
+    assert METHODS["epsilon-KDE"].options == {"folds": 3}
+    assert "EpsilonKDE" not in METHODS

@@ -39,7 +39,7 @@ def test_fit_and_predict_give_what_python_gives(data, capsys):
     words = ("--quantiles", ".05,.5,.95", "--interval", "0.8", "--density", "grid", "--out", out)
     assert call(capsys, "predict", model, data / "data.csv", *words)[0] == 0
     made, frame = pd.read_csv(out), pd.read_csv(data / "data.csv")
-    expected = TableModel("GP-ML", y="price").fit(frame)
+    expected = TableModel("GaussianProcess-ML", y="price").fit(frame)
     quantiles = expected.quantile(frame, [0.05, 0.5, 0.95])
     np.testing.assert_allclose(made[["q0.05", "q0.5", "q0.95"]], quantiles, rtol=1e-12)
     np.testing.assert_allclose(made["log_density"], expected.log_density(frame), rtol=1e-9)

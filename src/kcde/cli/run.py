@@ -50,6 +50,7 @@ def run_command(
     from kcde.experiments.base import SCALES
     from kcde.experiments.runner import run
     from kcde.methods import define as add
+    from kcde.methods import key_of
 
     if not name:
         for each, cls in experiments().items():
@@ -65,6 +66,9 @@ def run_command(
         raise ValueError(f"--scale must be one of {', '.join(SCALES)}; got {scale!r}")
     for text in define:
         add(json_object(text, "--define", '{"Mine": {"estimator": "LSCDE"}}'))
+    if dataset:
+        fitting = [method for method in cls.methods if dataset in cls.only.get(method, [dataset])]
+        methods = [each if each in cls.beside else key_of(each, fitting) for each in methods]
     given = dict(map(_assigned, changes)) | {"data_dir": data_dir, "catalogue": catalogue}
     given["files"] = tuple(files)
     given |= {"backend": backend} if "backend" in cls.parameters() else {}
@@ -78,13 +82,18 @@ def run_command(
 
 def _described(cls) -> str:
     """Return what an experiment is, for a person who wants to run it."""
+    from kcde.methods import shown
+
     lines = [f"{cls.name}: {cls.__doc__}", "", "parameters (smoke, laptop, paper):"]
     for each in cls.parameters().values():
         if each.metadata.get("help") and not each.metadata.get("is_file"):
             sizes = each.metadata.get("sizes")
             said = f" ({', '.join(map(str, sizes.values()))})" if sizes else ""
             lines.append(f"  {each.name}{said}: {each.metadata['help']}")
-    lines += [f"data sets: {', '.join(cls.datasets)}", f"methods: {', '.join(cls.methods)}"]
+    lines += [
+        f"data sets: {', '.join(cls.datasets)}",
+        f"methods: {', '.join(map(shown, cls.methods))}",
+    ]
     return "\n".join(lines)
 
 

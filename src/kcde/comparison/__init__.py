@@ -84,7 +84,18 @@ class Comparison:
         return page.terminal(self)
 
     def write(self, folder: str | Path) -> list[Path]:
-        """Write page, tables and picture into a folder, and return their paths."""
+        """Write page, tables and picture.
+
+        Parameters
+        ----------
+        folder
+            Written into; made where it is missing.
+
+        Returns
+        -------
+        list of pathlib.Path
+            The paths of the files.
+        """
         names = (PAGE, "comparison.csv", "splits.csv", "comparison.png")
         made = [Path(folder) / name for name in names]
         with atomic(made[0]) as temporary:
@@ -128,7 +139,7 @@ def compare(
     x
         Those that it is predicted from; by default all others.
     methods
-        Keys of `kcde.methods.METHODS`; by default those of `costs.csv`.
+        Names of methods, see `kcde.methods.key_of`; by default those of `costs.csv`.
     splits
         Number of splits; the budget may allow fewer, three at least.
     groups
@@ -168,7 +179,7 @@ def compare(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1; got {jobs}")
-    names = _compared(methods)
+    names, absent = _compared(methods)
     aside = [name for name in (groups, time_column) if name is not None]
     checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
     asked = {"count": splits, "groups": groups, "time_column": time_column, "rows": rows}
@@ -181,7 +192,11 @@ def compare(
             say(line)
         if groups is not None and (regardless := regardless_of_groups(names)):
             say(regardless)
+        reasons = {why: ", ".join(k for k in absent if absent[k] == why) for why in absent.values()}
+        if reasons:
+            say(f"not compared: {'; '.join(f'{each} {why}' for why, each in reasons.items())}")
         run = running.run(plan, names, budget, say, jobs)
+        run.skipped |= absent
     rank_by = CRPS if tabular.has_ties(checked) else LOG_DENSITY
     overlap, by_splits = plan.overlap(run.splits), by_split(run)
     table = ranked(by_splits, run.skipped, overlap, rank_by)
@@ -198,14 +213,19 @@ def compare(
     return comparison
 
 
-def _compared(names: Sequence[str] | None) -> list[str]:
-    """Return the methods that are compared where some are named: these and the baseline."""
+def _compared(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """Return the methods that are compared, and why others by default are not.
+
+    Where some are named these are they, and the baseline.
+    """
     if names is None:
-        return running.default_methods()
+        known = running.default_methods()
+        absent = {name: why for name in known if (why := usable(name))}
+        return [name for name in known if name not in absent], absent
     if wrong := [f"{name}: {why}" for name in names if (why := usable(name))]:
         raise ValueError(f"these methods cannot be compared: {'; '.join(wrong)}")
-    missing = [BASELINE] if BASELINE in known_methods.METHODS else []
-    return list(dict.fromkeys([*missing, *names]))
+    named = [known_methods.shown(known_methods.key_of(name)) for name in names]
+    return list(dict.fromkeys([BASELINE, *named])), {}
 
 
 def _some_rows(checked: tabular.Checked, most: int) -> tabular.Checked:

@@ -105,19 +105,7 @@ class Advice:
 
 
 def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: str) -> Advice:
-    """Return the advice.
-
-    Parameters
-    ----------
-    table
-        Of `ranked`.
-    splits
-        Of `by_split`.
-    overlap
-        Test rows over training rows.
-    rank_by
-        `log_density` or `crps`.
-    """
+    """Return the advice."""
     sound = table[table["failed"] == 0].set_index("method", drop=False)
     methods = sound.drop(index=BASELINE, errors="ignore")
     if not len(methods):

@@ -29,10 +29,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from kcde import methods
+from kcde import estimators, methods
 from kcde.arrays import to_numpy
 from kcde.comparison.splits import Plan
-from kcde.estimators import estimator_class, estimator_names
+from kcde.estimators import estimator_names
 from kcde.experiments.base import FAILURES
 from kcde.files import atomic
 from kcde.methods import BASELINE
@@ -139,10 +139,12 @@ def cost(method: str, rows: int) -> float:
 
 def default_methods() -> list[str]:
     """Return those of `costs.csv`, and the classes of estimators that no method there uses."""
-    known = [name for name in _declared() if name in methods.METHODS]
-    covered = {methods.METHODS[name].estimator for name in known}
+    covered = {methods.find(name).estimator for name in _declared()}
     new = [name for name in estimator_names() if name not in covered and not usable(name)]
-    return [*known, *(name for name in new if not estimator_class(name).tags.unconditional)]
+    return [
+        *_declared(),
+        *(name for name in new if not getattr(estimators, name).tags.unconditional),
+    ]
 
 
 def by_cost(names: Sequence[str], rows: int) -> list[str]:

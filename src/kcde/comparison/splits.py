@@ -60,13 +60,7 @@ def random_splits(n: int, count: int, seed: int) -> list[Split]:
 
 
 def group_splits(labels: Sequence, count: int, seed: int) -> list[Split]:
-    """Return random splits with a fifth of the groups to test on, by the group of each row.
-
-    Raises
-    ------
-    ValueError
-        If there are too few groups.
-    """
+    """Return random splits with a fifth of the groups to test on, by the group of each row."""
     groups, names = pd.factorize(pd.Series(labels), sort=True)
     if len(names) < FEWEST_GROUPS:
         raise ValueError(
@@ -87,11 +81,6 @@ def forward_splits(times: np.ndarray, count: int) -> list[Split]:
     first two is tested on, after training on all rows that are strictly earlier than each of it.
     The latest block comes first: where time is short, it is the nearest to what is asked for, and
     it has the most training rows, so that the first splits cost the most.
-
-    Raises
-    ------
-    ValueError
-        If too few rows differ in time.
     """
     order = np.argsort(times, kind="stable")
     found = []

@@ -169,13 +169,7 @@ def bundled_files(*names: str) -> Iterator[Path]:
 
 
 def unpacked(path: str | Path) -> bytes:
-    """Return the content of a file, decompressed where it is of gzip, bzip2 or xz.
-
-    Raises
-    ------
-    ValueError
-        If it decompresses to more than `UNPACKED` bytes.
-    """
+    """Return the content of a file, decompressed where it is of gzip, bzip2 or xz."""
     openers = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
     with Path(path).open("rb") as file:
         opener = openers.get(file.read(2), open)

@@ -261,13 +261,7 @@ def removed_columns(table: pd.DataFrame, threshold: float = 0.98) -> dict[str, s
 
 
 def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | None = None) -> dict:
-    """Return the columns that the rule removes from a loaded data set, with the reason.
-
-    Raises
-    ------
-    ValueError
-        If what is left are not the columns that the catalogue declares as y.
-    """
+    """Return the columns that the rule removes from a loaded data set, with the reason."""
     entry = tables.find(tables.read(catalogue), data.name)
     table = read_table(entry, raw_file(entry, data_dir))
     removed = removed_columns(table)

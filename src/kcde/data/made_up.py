@@ -495,23 +495,11 @@ _SHARES = (0.4, 0.25, 0.12, 0.13, 0.1)
 
 
 def houses(rows: int = 20_640) -> pd.DataFrame:
-    """Return the table: a price given eight columns, a row a district.
+    """Return the table: a price (100,000 dollars) given eight columns, a row a district.
 
     Given the others the log of the price, before it is cut off, is normal: its mean rises with
     income and falls with the distance from the two largest of five towns, its standard deviation
     falls from 0.45 where incomes are low to 0.2.
-
-    Parameters
-    ----------
-    rows
-        Number of rows; the first of them are the same for every number.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `income` (10,000 dollars), `age` (years, whole), `rooms`, `bedrooms` and `people`
-        (of a household), `population` (whole), `latitude`, `longitude`, and `price` (100,000
-        dollars).
     """
 
     def normal(name, size=rows):

@@ -34,16 +34,6 @@ def write_smoke_data(folder: str | Path) -> Path:
     `smoke-risk-free` that belongs to it; the MATLAB file `smoke-terrain`; hours of `smoke-traffic`,
     some missing and some repeated. So the tour goes through the same readers and the same
     preprocessing as the real data. Same bytes on every run.
-
-    Parameters
-    ----------
-    folder
-        Becomes a raw data folder: `smoke/*` and `catalogue.csv` below it.
-
-    Returns
-    -------
-    pathlib.Path
-        The catalogue.
     """
     folder = Path(folder)
     returns, risk_free = MADE_UP_RETURNS.values()

@@ -15,39 +15,19 @@ def estimator_names() -> list[str]:
 
 
 def estimator_class(name: str) -> type:
-    """Return an estimator class by its name, with all that its fits import: they may be timed.
+    """Return an estimator class by its name, with all that its fits import: they may be timed."""
+    from kcde.estimators._shared.rows import MissingLibraryError, missing_library
 
-    Parameters
-    ----------
-    name
-        E.g. "KCEF".
-
-    Raises
-    ------
-    ValueError
-        If there is no such estimator; the message suggests the nearest name and lists all.
-    """
     found = getattr(import_module(estimator_module(name)), name)
+    if why := missing_library(found):
+        raise MissingLibraryError(f"{name} {why}")
     if trainer := getattr(found, "_trainer", ""):
         import_module(trainer)
     return found
 
 
 def configured(name: str, options: Mapping[str, Any]):
-    """Return an unfitted estimator.
-
-    Parameters
-    ----------
-    name
-        Of its class, e.g. "KCEF".
-    options
-        Constructor arguments.
-
-    Raises
-    ------
-    ValueError
-        If there is no such estimator, or it does not know one of the options.
-    """
+    """Return an unfitted estimator."""
     cls = estimator_class(name)
     known = cls._get_param_names()
     if unknown := sorted(set(options) - set(known)):

@@ -13,10 +13,12 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import (
     LARGEST_VALUE,
+    MissingLibraryError,
     check_not_constant,
     check_pairs,
     group_labels,
     grouping,
+    missing_library,
 )
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators._shared.units import Units
@@ -107,6 +109,9 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
     _trainer: ClassVar[str] = ""
     """Module that `fit` imports; `estimator_class` imports it before, as fits may be timed."""
 
+    _needs: ClassVar[tuple[str, ...]] = ()
+    """The extra of kcde that has the libraries which `fit` imports, and their modules."""
+
     _labels: np.ndarray | None = None
     """While a fit lasts: the group of each row, whole numbers from 0, shape (n,)."""
 
@@ -136,6 +141,8 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
+        if why := missing_library(type(self)):
+            raise MissingLibraryError(f"{type(self).__name__} {why}")
         given, outputs = X, Y
         largest = LARGEST_VALUE if self.standardize else self.largest_value
         X, Y = check_pairs(X, Y, largest, copy=True)
@@ -179,14 +186,49 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        """Return log p(y|x) of pairs.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        array
+            Shape (n,), nats.
+        """
 
     @abstractmethod
     def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        """Return a function of x that gives log p(Y|x) at shared y.
+
+        Parameters
+        ----------
+        Y
+            Shared y, shape (q, d_y).
+
+        Returns
+        -------
+        callable
+            Maps X (n, d_x) to shape (n, q), nats.
+        """
 
     def density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        """Return a function of x that gives p(Y|x) at shared y.
+
+        Parameters
+        ----------
+        Y
+            Shared y, shape (q, d_y).
+
+        Returns
+        -------
+        callable
+            Maps X (n, d_x) to shape (n, q).
+        """
         log_at = self.log_density_at(Y)
 
         def at(X):
@@ -199,6 +241,18 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         """Return the mean log density of the pairs, nats: larger is better.
 
         R² of the mean is `sklearn.metrics.r2_score(y, model.predict(X))`, or `scoring="r2"`.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        float
+            Nats.
         """
         return float(np.mean(to_numpy(self.log_density(X, Y))))
 

@@ -127,6 +127,7 @@ class DDE(BatchFitted, ExponentialFamily):
     """
 
     _trainer: ClassVar[str] = "kcde.estimators._dde.model"
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax")
 
     selection_rule: ClassVar[str] = (
         "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
@@ -278,7 +279,20 @@ class DDE(BatchFitted, ExponentialFamily):
         return self.dual_weight if self.density_weight is None else self.density_weight
 
     def natural_parameter(self, X, Y):
-        """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
+        """Return f at pairs.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        array
+            Shape (n,).
+        """
         X, Y = self._check_pair(X, Y)
         return self.potential_.at_pairs(X, Y)
 

@@ -105,6 +105,7 @@ class NADE(BatchFitted, ConditionalDensity):
     """
 
     _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax")
 
     selection_rule: ClassVar[str] = (
         "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
@@ -240,9 +241,21 @@ class NADE(BatchFitted, ConditionalDensity):
         return np.stack([self._factors(X, Y, order).sum(axis=0) for order in chosen])
 
     def factor_log_density(self, X, Y) -> np.ndarray:
-        """Return log p(y_i | x, y_<i), nats, shape (n, d_y), in the order of the columns.
+        """Return log p(y_i | x, y_<i), in the order of the columns.
 
         The sum over the first columns is the log density of these alone under that order.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        array
+            Shape (n, d_y), nats.
         """
         X, Y = (to_numpy(array).T for array in self._check_pair(X, Y))
         return self._factors(X, Y, range(self.n_outputs_)).T

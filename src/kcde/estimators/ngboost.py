@@ -7,7 +7,7 @@ import numpy as np
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, from_library, some_columns
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, some_columns
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.seeding import rng_of, seed_of
@@ -25,7 +25,7 @@ class NGBoost(NormalResiduals):
     p(y|x) = N(m(x), s(x)²), m and log s sums of trees grown along the natural gradient.
 
     Of the log likelihood, with a tree of depth 3 for each of the two in every stage (Duan et al.,
-    ICML 2020), by their library ngboost (`pip install 'kcde[compare]'`). The number of stages is
+    ICML 2020), by their library ngboost (`pip install 'kcde[trees]'`). The number of stages is
     that with the largest likelihood of a random fifth of the rows, looked for until `patience`
     stages have not raised it; then all rows are boosted as often. y is standardised on the way. One
     y. Trees take x in float32: without `standardize`, columns far from 0 for their spread lose
@@ -76,6 +76,7 @@ class NGBoost(NormalResiduals):
     )
 
     tags: ClassVar[Tags] = Tags(array_api=False, saved=False, grouped=True, several_y=False)
+    _needs: ClassVar[tuple[str, ...]] = ("trees", "ngboost")
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     def __init__(
@@ -123,11 +124,12 @@ class NGBoost(NormalResiduals):
         return int(np.nanargmax(score)) + 1
 
     def _regressor(self, stages: int):
+        from ngboost import NGBRegressor
         from sklearn.tree import DecisionTreeRegressor
 
         # The library's own tree, but that equally good splits are not drawn from the global stream.
         seed = seed_of("boosting", self.random_state) % 2**32
-        return from_library("NGBoost", "ngboost", "NGBRegressor")(
+        return NGBRegressor(
             Base=DecisionTreeRegressor(max_depth=3, random_state=seed),
             n_estimators=stages,
             learning_rate=self.learning_rate,

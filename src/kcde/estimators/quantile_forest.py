@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from kcde.arrays import to_numpy
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, from_library, some_columns
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, some_columns
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
@@ -33,7 +33,7 @@ class QuantileForest(GaussianMixture):
     The weights of a quantile regression forest (Meinshausen, JMLR 2006, equation 5) with b_ti, how
     often tree t has row i in its bootstrap sample, and b_t(x), the size of its leaf; a Gaussian
     makes them a density. The forest is that of the library quantile-forest (`pip install
-    'kcde[compare]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
+    'kcde[trees]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
     weights at a training row are those of the trees that have not seen it. One y. Trees take x and
     y in float32: without `standardize`, columns far from 0 for their spread lose digits.
 
@@ -83,6 +83,7 @@ class QuantileForest(GaussianMixture):
     )
 
     tags: ClassVar[Tags] = Tags(array_api=False, saved=False, several_y=False)
+    _needs: ClassVar[tuple[str, ...]] = ("trees", "quantile_forest")
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
     def __init__(
@@ -124,7 +125,9 @@ class QuantileForest(GaussianMixture):
         self.bandwidth_y_ = float(self._sigma[0])
 
     def _grown(self, X, Y, min_samples_leaf: int):
-        model = from_library("QuantileForest", "quantile_forest", "RandomForestQuantileRegressor")(
+        from quantile_forest import RandomForestQuantileRegressor
+
+        model = RandomForestQuantileRegressor(
             n_estimators=self.trees,
             min_samples_leaf=min_samples_leaf,
             max_samples_leaf=None,

@@ -21,13 +21,7 @@ def experiments() -> dict[str, type[Experiment]]:
 
 
 def experiment(name: str) -> type[Experiment]:
-    """Return the class of an experiment.
-
-    Raises
-    ------
-    ValueError
-        If there is no such experiment; the message suggests the nearest name and lists all.
-    """
+    """Return the class of an experiment."""
     known = experiments()
     if name not in known:
         unknown = f"there is no experiment {name!r}{nearest(name, known)}"

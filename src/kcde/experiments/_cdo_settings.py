@@ -37,13 +37,6 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
     """Return the hyper-parameters that the authors fixed; none for other estimators.
 
     O(n² d_x) time and memory for the distances; those of traffic are between distinct inputs.
-
-    Parameters
-    ----------
-    experiment, estimator
-        "donut", "terrain" or "traffic", and the name of a class.
-    X, Y
-        The training rows as the estimator gets them, shapes (n, d_x), (n, d_y).
     """
     rule = _RULES.get((experiment, estimator), {})
     return rule(X, Y) if callable(rule) else rule

@@ -71,27 +71,10 @@ def select(
 ) -> dict[Hashable, Trials]:
     """Try a grid with every model, fitted to the first four fifths of the rows.
 
-    Parameters
-    ----------
-    models
-        Unfitted estimators by name, with the same basis of x up to the tolerance,
-        and of y unless they are classifiers: a classifier learns f itself, which is 0 or 1.
-    X, Y
-        Shapes (n, d_x) and (n, d_y), on the host or on a device.
-    f
-        Function whose conditional expectation is scored: (k, d_y) to (k, q) in the rows' namespace.
-    loss
-        Maps conditional expectations at the `held_out` rows, shape (k, q), to a number.
-    grid
-        Has `bandwidth_factors` and `regularizations`; `validation_rows`, how many are held out at
-        most; and `most_trace`: a bandwidth of x is not tried if its factor leaves a larger share.
-    kept
-        Bases of x that other fits to the same x made, to which those made here are added.
-    collected
-        Bases and cross moments of the candidates are added to it; the factors of those that are
-        best stay in memory.
-    streamed
-        Whether it takes those of all candidates, not only those whose factors stay.
+    The models share the basis of x up to the tolerance, and that of y unless they are classifiers,
+    which learn f itself. `loss` maps the expectations of `f` at the `held_out` rows, (k, q), to a
+    number. Bases and cross moments are added to `kept` and `collected`; `streamed`: those of all
+    candidates, not only of those that are best and stay in memory.
     """
     train = training_rows(X.shape[0])
     # One basis of x is held at a time, beside those that are best, but all of y.

@@ -28,13 +28,7 @@ class FitError(ValueError):
 
 
 def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
-    """Return what the `measure` of a module gives for a job, JSON, in a process with one thread.
-
-    Raises
-    ------
-    FitError
-        If the process ends without numbers: killed, as where memory is short, or by an error.
-    """
+    """Return what the `measure` of a module gives for a job, JSON, in a process with one thread."""
     # What the workflow tells glibc to keep would count as memory that the fit needs.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
     environment |= dict.fromkeys(_THREADS, "1")

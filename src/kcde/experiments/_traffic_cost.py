@@ -32,11 +32,6 @@ def measured(options: Mapping) -> dict[str, tuple[float, str]]:
 
     Seconds of fit and prediction (mean and variance at all inputs) are processor time on one
     thread, memory is beyond the process with its libraries and data.
-
-    Raises
-    ------
-    FitError
-        If the process that fits ends without numbers.
     """
     found = _measured_fit.in_own_process(dict(options), module=__name__)
     found |= {DIFFERENCE: grouping_difference(options)}

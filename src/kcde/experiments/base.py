@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from kcde.methods import METHODS, Method
+from kcde.methods import METHODS, Method, key_of
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
 
@@ -148,13 +148,7 @@ class Experiment:
 
     @classmethod
     def make(cls, given: Mapping[str, Any]) -> Self:
-        """Return the job with some parameters, as JSON has them: lists stand for tuples.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, or a value is of another kind.
-        """
+        """Return the job with some parameters, as JSON has them: lists stand for tuples."""
         cls.check_names(given)
         kinds = {name: each.type for name, each in cls.parameters().items()}
         return cls(**{name: _as_declared(name, kinds[name], v) for name, v in given.items()})
@@ -265,10 +259,7 @@ class MethodExperiment(Experiment):
         named = {"dataset": dataset, "method": method}
         if method in cls.beside:
             return named
-        if method not in METHODS:
-            near = nearest(method, [*METHODS, *cls.beside])
-            raise ValueError(f"there is no method {method!r}{near}; see `kcde run {cls.name}`")
-        defined = METHODS[method]
+        defined = METHODS[key_of(method, cls.methods)]
         said = {name: value for name, value in defined.plain().items() if name in cls.parameters()}
         return named | said | {"options": cls.options_of(defined, dataset)}
 

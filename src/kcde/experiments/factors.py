@@ -130,13 +130,7 @@ def jobs_of(dataset: str, method: str) -> list[tuple[str, str, str]]:
 
 
 def information(files: tuple[Path, ...]) -> dict:
-    """Return the information on the factors of one joint density, with all `chosen` in order.
-
-    Raises
-    ------
-    ValueError
-        If the files do not belong together, or a node is missing or stands twice.
-    """
+    """Return the information on the factors of one joint density, with all `chosen` in order."""
     infos = [json.loads(Path(path).with_suffix(".json").read_text()) for path in files]
     own = [({**info["job"], "nodes": []}, info["data_sha256"], info["code"]) for info in infos]
     chosen = [each for info in infos for each in info["chosen"]]

@@ -12,21 +12,7 @@ _LEARNT = ("reference", "weights")
 def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_rows=None):
     """Return an unfitted estimator, of rows that the experiment standardises where it wants to.
 
-    Parameters
-    ----------
-    method
-        Name of the method in an error.
-    estimator
-        Class name.
-    options
-        Constructor arguments.
-    random_state, tuning_rows
-        Given to the constructor where it knows them and the options do not name them.
-
-    Raises
-    ------
-    ValueError
-        If the class does not exist, or does not know one of the options.
+    The last two arguments are given where the class knows them and no option names them.
     """
     known = estimator_class(estimator)._get_param_names()
     common = {"random_state": random_state, "tuning_rows": tuning_rows, "standardize": False}
@@ -38,22 +24,7 @@ def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_
 
 
 def backend_of(estimator, wanted: str) -> str:
-    """Return the backend of an estimator: "numpy", or "cupy" if it is supported and requested.
-
-    Parameters
-    ----------
-    estimator
-        An estimator, fitted or not.
-    wanted
-        "auto", "numpy" or "cupy".
-
-    Raises
-    ------
-    ValueError
-        If the backend is unknown.
-    RuntimeError
-        If the estimator computes on any array, "cupy" is requested, and there is no GPU.
-    """
+    """Return the backend of an estimator: "numpy", or "cupy" if it is supported and requested."""
     if wanted in BACKENDS and not estimator.tags.array_api:
         return "numpy"
     return resolve_backend(wanted)

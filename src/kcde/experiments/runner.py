@@ -25,27 +25,8 @@ def run(jobs, outs, *, shard: tuple[int, int] | None = None, parts: Sequence[Pat
     """Run a job, or several that differ in nothing but the method, and write the scores.
 
     Methods that share bases compute these once; the scores of each are those of a run of its own.
-
-    Parameters
-    ----------
-    jobs
-        Job or jobs to run.
-    outs
-        The score CSV of each job; `.json` and `.npz` are written next to it. Of a shard one
-        `.npz`, its part: what all jobs found in its repetitions.
-    shard
-        (i, k): compute every k-th repetition from the i-th on, counted from 1.
-    parts
-        The parts of all shards, to write the scores from.
-
-    Raises
-    ------
-    ValueError
-        If an option or a data set is unknown, the jobs differ in more than the method, a part is
-        not of these jobs and data, or an estimator that trains all repetitions as one batch is
-        sharded.
-    RuntimeError
-        If the backend is "cupy" and there is no GPU.
+    `shard` (i, k) computes every k-th repetition from the i-th on, counted from 1, and writes one
+    `.npz` for all jobs; of the `parts` of all shards the scores are written.
     """
     jobs = [jobs] if isinstance(jobs, Experiment) else list(jobs)
     outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
@@ -141,14 +122,7 @@ def write_part(path: Path, jobs: list[Experiment], units: list[int]) -> None:
 
 
 def collect_parts(paths: Sequence[Path], jobs: list[Experiment], units: list[int]) -> list[list]:
-    """Return the outcomes of all repetitions from parts of all shards, also of more methods.
-
-    Raises
-    ------
-    ValueError
-        If a file is no part, or one of other jobs, or the parts together are not the units, each
-        once.
-    """
+    """Return the outcomes of all repetitions from parts of all shards, also of more methods."""
     wanted = json.loads(_json(_identity(jobs)))
     found: dict[int, list[Outcome]] = {}
     for path in paths:

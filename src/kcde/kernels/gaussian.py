@@ -22,33 +22,7 @@ _LARGEST_DIFFERENCED = 1e8  # half a square, of which rounding takes 2e-8
 
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
-    """Return one standard deviation per dimension.
-
-    Parameters
-    ----------
-    bandwidth
-        A positive number, or one per dimension.
-    dimension
-        Number of dimensions.
-    name
-        Name of the argument, for the error.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (dimension,).
-
-    Raises
-    ------
-    ValueError
-        If a bandwidth is not positive, or beyond 1e-50 and 1e75, or their number is wrong.
-
-    Examples
-    --------
-    >>> from kcde.kernels import as_bandwidths
-    >>> as_bandwidths(0.5, 2)
-    array([0.5, 0.5])
-    """
+    """Return one standard deviation a dimension, or raise `ValueError` that names the argument."""
     values = np.asarray(bandwidth, dtype=np.float64)
     if values.ndim > 1 or (values.ndim == 1 and values.shape != (dimension,)):
         raise ValueError(
@@ -166,7 +140,18 @@ class GaussianKernel(Stationary):
         return exp_of_negative(self._exponents(A, B))
 
     def log(self, A, B):
-        """Return log k, shape (a, b), of points (a, d) and (b, d); it does not underflow."""
+        """Return log k; it does not underflow.
+
+        Parameters
+        ----------
+        A, B
+            Points, shapes (a, d) and (b, d).
+
+        Returns
+        -------
+        array
+            Shape (a, b).
+        """
         return array_namespace(A, B).clip(self._exponents(A, B), max=0.0)
 
     def _exponents(self, A, B):

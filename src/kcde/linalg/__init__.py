@@ -57,36 +57,8 @@ def factor_positive_definite(
     Where rounding makes the matrix numerically indefinite, growing multiples of its mean
     diagonal, `JITTERS`, are added until the factorisation succeeds. The amount is returned and
     logged as a warning. n³/3 operations, n² memory in addition to the matrix, none if overwritten.
-
-    Parameters
-    ----------
-    matrix
-        A, shape (n, n), symmetric positive semi-definite; only its lower triangle counts.
-    shift
-        Added to the diagonal; not negative.
-    overwrite
-        Whether the matrix may be overwritten: a float64 matrix of numpy or cupy in C order is
-        factorised in place. It must then be fully symmetric, or `refill` must be given.
-    refill
-        Called with the matrix if a factorisation fails, to write A into it again; this is cheaper
-        than keeping a second triangle for that case.
-
-    Returns
-    -------
-    Factor
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not finite, or not positive definite with the largest jitter.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.linalg import factor_positive_definite
-    >>> factor = factor_positive_definite(np.diag([4.0, 9.0]))
-    >>> factor.solve(np.array([4.0, 18.0]))
-    array([1., 2.])
+    `overwrite`: a float64 matrix in C order is factorised in place; it must be fully symmetric, or
+    `refill` write A into it again where a factorisation fails.
     """
     lower = cholesky(matrix, shift, overwrite=overwrite)
     return Factor(lower, 0.0) if lower is not None else _jittered(matrix, shift, overwrite, refill)
@@ -146,29 +118,6 @@ def symmetric_spectrum(matrix):
     """Return eigenvalues, ascending, and eigenvectors of a positive semi-definite matrix.
 
     Eigenvalues that rounding made negative are set to zero. About 9n³ multiplications.
-
-    Parameters
-    ----------
-    matrix
-        Shape (n, n), symmetric positive semi-definite.
-
-    Returns
-    -------
-    eigenvalues : shape (n,), not negative
-    eigenvectors : shape (n, n), in columns
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not finite, or has an eigenvalue so negative that it cannot be rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.linalg import symmetric_spectrum
-    >>> values, vectors = symmetric_spectrum(np.array([[2.0, 1.0], [1.0, 2.0]]))
-    >>> values.round(6)
-    array([1., 3.])
     """
     xp = array_namespace(matrix)
     n = matrix.shape[0]
@@ -195,20 +144,6 @@ def few_steps(matrix, shift: float) -> int | None:
     The largest row sum bounds the eigenvalues from above, the shift from below; with condition
     number κ the error falls by (√κ - 1)/(√κ + 1) a step, twice that at the start (Golub and Van
     Loan 2013, section 11.3). O(n²) time.
-
-    Parameters
-    ----------
-    matrix
-        A, shape (n, n), symmetric positive semi-definite, without negative entries.
-    shift
-        Not negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.linalg import few_steps
-    >>> few_steps(np.eye(1500), 1e4), few_steps(np.eye(1500), 0.001)
-    (5, None)
     """
     xp, n = array_namespace(matrix), matrix.shape[0]
     if not shift > 0.0:
@@ -229,26 +164,6 @@ def conjugate_gradients(matrix, b, shift: float, steps: int):
     """Solve (A + shift I) x = b, shape (n, k), in some steps of n² k multiplications.
 
     By Hestenes and Stiefel (1952), each column of b on its own.
-
-    Parameters
-    ----------
-    matrix
-        A, shape (n, n), symmetric positive semi-definite.
-    b
-        Shape (n, k).
-    shift
-        Positive.
-    steps
-        As `few_steps` returns them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.linalg import conjugate_gradients
-    >>> matrix = np.array([[2.0, 1.0], [1.0, 2.0]])
-    >>> conjugate_gradients(matrix, np.array([[4.0], [5.0]]), 1.0, steps=2).round(12)
-    array([[0.875],
-           [1.375]])
     """
     xp = array_namespace(matrix)
     x, residual = xp.zeros_like(b), b

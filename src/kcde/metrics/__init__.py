@@ -121,7 +121,20 @@ def median_bandwidth(X, Y, Z) -> float:
 
 
 def similarity(A, B, bandwidth: float) -> np.ndarray:
-    """Return the mean of k(a, b) over the points b of B, for each a: numpy, shape (len A,)."""
+    """Return the mean of k(a, b) over the points b of B, for each a.
+
+    Parameters
+    ----------
+    A, B
+        Points, shapes (n, d) and (m, d).
+    bandwidth
+        Standard deviation of the Gaussian kernel.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,).
+    """
     kernel, xp, n = GaussianKernel(bandwidth), array_namespace(A, B), A.shape[0]
     rows = max(1, _BLOCK_BYTES // (8 * B.shape[0]))
     blocks = [slice(k, min(k + rows, n)) for k in range(0, n, rows)]
@@ -129,7 +142,20 @@ def similarity(A, B, bandwidth: float) -> np.ndarray:
 
 
 def similarity_within(A, bandwidth: float) -> np.ndarray:
-    """Return the mean of k(a, b) over the other points b of A, for each a: shape (len A,)."""
+    """Return the mean of k(a, b) over the other points b of A, for each a.
+
+    Parameters
+    ----------
+    A
+        Points, shape (n, d).
+    bandwidth
+        Standard deviation of the Gaussian kernel.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,).
+    """
     n = A.shape[0]
     return (n * similarity(A, A, bandwidth) - 1.0) / (n - 1)  # k(a, a) = 1
 

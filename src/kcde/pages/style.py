@@ -116,8 +116,9 @@ def _without_variations(method: str) -> tuple[str, str | tuple]:
         varied = base in COLOURS or base in METHODS or any(map(base.endswith, VARIATIONS))
         if base != method and varied:
             return _without_variations(_OF_ANOTHER.get(method, base))[0], dashes
-    others = [name for name, each in METHODS.items() if method == each.estimator != name]
-    looks = [look for look in map(_without_variations, others) if look[0] in COLOURS]
+    keys = [key for key, each in METHODS.items() if method in (*each.names, each.estimator)]
+    others = (_without_variations(key) for key in keys if key != method)
+    looks = [look for look in others if look[0] in COLOURS]
     return looks[0] if looks else (method, "-")
 
 

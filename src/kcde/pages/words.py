@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
+from kcde.methods import shown
 from kcde.names import EXACT_DRAWS
 
 _SMALLEST = 1e-6
@@ -59,30 +60,11 @@ def count_of(numbers: Iterable[int], noun: str) -> str:
     return f"{amount} {noun}{'' if known == [1] else 's'}"
 
 
-_DISPLAY: dict[str, str] = {
-    "epsilon-KDE": "ε-KDE",
-    "CondRealNVP": "Cond. Real NVP",
-    "CondMAF": "Cond. MAF",
-    "CondRealNVP-tuned": "Cond. Real NVP tuned",
-    "CondMAF-tuned": "Cond. MAF tuned",
-    "LinearGaussian": "ridge, normal",
-    "ResidualKDE": "ridge, residual KDE",
-    "MarginalKDE": "marginal KDE",
-    "KernelCDE": "kernel CDE",
-    "QuantileForest": "quantile forest",
-    "NADE-grown": "NADE, more updates",
-    "boosting": "boosting, residual KDE",
-    "GP-Matern": "GP-Matérn",
-    "linear-interpolation": "linear interpolation",
-    "Clough-Tocher": "Clough–Tocher",
-    "four-neighbours": "four neighbours",
-    "Nadaraya-Watson": "Nadaraya–Watson",
-    "Nadaraya-Watson-CDO": "Nadaraya–Watson, as CDO",
-    "linear": "linear, normal",
+_HYPOTHESES = {
     "H0: KEF-pair closer than KCEF": "KEF-pair closer than KCEF-pair",
     "H0: NADE-pair closer than KCEF": "NADE-pair closer than KCEF-pair",
 }
-"""Method to the name that readers see, where it differs."""
+"""Row of a hypothesis to what readers see, where the scores do not name both models."""
 
 _VARIANTS: dict[str, str] = {
     "test-rows": "test rows only",
@@ -93,8 +75,8 @@ _VARIANTS: dict[str, str] = {
 
 
 def display(method: str) -> str:
-    """Return the name of a method that readers see."""
-    return _DISPLAY.get(method, method.removeprefix("H0: "))
+    """Return the name of a method, or of a hypothesis on methods, that readers see."""
+    return _HYPOTHESES.get(method) or shown(method.removeprefix("H0: "))
 
 
 def column_title(method: str, variant: str) -> str:

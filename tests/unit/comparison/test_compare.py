@@ -1,6 +1,7 @@
 """A comparison from table to page, with quick methods."""
 
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -13,9 +14,10 @@ from kcde.cli.own import duration, names
 from kcde.comparison import page, running, splits
 from kcde.comparison.advice import by_split
 from kcde.memory import InsufficientMemory
-from kcde.methods import METHODS
+from kcde.methods import key_of, shown
 from kcde.tabular import check
 
+GP = "GaussianProcess-ML"
 EVIL = '<script>alert("1")</script>&$x'
 
 
@@ -50,11 +52,11 @@ class Page(HTMLParser):
 
 def test_all_methods_have_the_same_splits_and_true_scores(found):
     comparison, folder, _ = found
-    assert set(comparison.by_split["method"]) >= {"GP-ML", "LSCDE-exact"}
+    assert set(comparison.by_split["method"]) >= {GP, "LSCDE-exact"}
     assert (comparison.by_split["status"] == "ok").all()
     assert comparison.by_split.groupby("method")["n_test"].apply(tuple).nunique() == 1
-    scored = running.score("GP-ML", comparison.plan, 0)
-    kept = running.read(folder, "GP-ML", 0).said
+    scored = running.score(GP, comparison.plan, 0)
+    kept = running.read(folder, GP, 0).said
     assert kept["log_density"] == scored.said["log_density"]
     inside = np.abs(scored.arrays["pit"] - 0.5) <= 0.45
     assert kept["coverage_90"] == pytest.approx(inside.mean())
@@ -105,7 +107,7 @@ def test_a_stopped_comparison_goes_on(found, monkeypatch):
     folder = found[1]
     before = (folder / "comparison.csv").read_bytes()
     monkeypatch.setattr(running.Workers, "score", None)  # nothing is left to do
-    options = {"methods": ["GP-ML", "LSCDE-exact"], "splits": 3, "out": folder}
+    options = {"methods": [GP, "LSCDE-exact"], "splits": 3, "out": folder}
     kcde.compare(table(), "price", **options)
     assert (folder / "comparison.csv").read_bytes() == before
     with pytest.raises(ValueError, match="other data"):
@@ -115,7 +117,7 @@ def test_a_stopped_comparison_goes_on(found, monkeypatch):
 def test_every_method_is_listed_once_and_can_be_compared():
     listed = running.default_methods()
     assert len(set(listed)) == len(listed) >= 14
-    assert set(listed) <= set(METHODS)
+    assert [shown(key_of(name)) for name in listed] == listed
     # One without a declared cost counts as expensive and is not begun on larger tables.
     assert set(listed) == set(running._declared())
 
@@ -131,6 +133,19 @@ def test_every_method_is_listed_once_and_can_be_compared():
 def test_options_that_contradict_are_refused(options, word):
     with pytest.raises(ValueError, match=word):
         kcde.compare(table().assign(g=range(60), t=range(60)), "price", **options)
+
+
+def test_methods_whose_library_is_missing_are_said_in_one_line(monkeypatch):
+    listed = ["LinearGaussian", "MarginalKDE", "NGBoost", "NADE"]
+    monkeypatch.setattr(running, "default_methods", lambda: listed)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    monkeypatch.setitem(sys.modules, "ngboost", None)
+    said = []
+    made = kcde.compare(table(), "price", splits=3, say=said.append)
+    assert set(made.run.skipped) == {"NADE", "NGBoost"}
+    assert sum("kcde[networks]" in line and "kcde[trees]" in line for line in said) == 1
+    with pytest.raises(ValueError, match=r"NADE.*kcde\[networks\]"):
+        kcde.compare(table(), "price", methods=["NADE"])
 
 
 def test_durations_and_names_of_options_are_read():
@@ -178,8 +193,8 @@ def run(plan, monkeypatch):
 
 def test_slow_methods_come_last_and_are_skipped_with_the_reason(run):
     declared = {"LSCDE-exact": 2.0, "KCEF-LL": 10_000.0}
-    found = run({"KCEF-LL": 1.0, "LSCDE-exact": 1.0, "GP-ML": 1.0}, declared)
-    assert found.methods == ["GP-ML", "LSCDE-exact", "KCEF-LL"]
+    found = run({"KCEF-LL": 1.0, "LSCDE-exact": 1.0, GP: 1.0}, declared)
+    assert found.methods == [GP, "LSCDE-exact", "KCEF-LL"]
     assert list(found.skipped) == ["KCEF-LL"]
     assert re.match(r"3 splits of 48 .* are left: a larger --budget", found.skipped["KCEF-LL"])
     assert found.splits == [0, 1, 2, 3, 4]
@@ -187,20 +202,20 @@ def test_slow_methods_come_last_and_are_skipped_with_the_reason(run):
 
 def test_all_do_as_many_further_splits_as_there_is_time_for(run):
     # 24 s in the first round of 40.5, and 9.6 s a further split of both.
-    assert run({"LSCDE-exact": 4.0, "GP-ML": 4.0}, budget=45.0).splits == [0, 1, 2, 3]
+    assert run({"LSCDE-exact": 4.0, GP: 4.0}, budget=45.0).splits == [0, 1, 2, 3]
 
 
 def test_a_method_that_is_slower_than_declared_leaves_time_for_others(run):
-    found = run({"GP-ML": 1000.0, "LSCDE-exact": 1.0}, {"LSCDE-exact": 2.0})
+    found = run({GP: 1000.0, "LSCDE-exact": 1.0}, {"LSCDE-exact": 2.0})
     assert list(found.scores) == ["LSCDE-exact"]
     # Half of the 90 s that two methods share.
-    assert found.skipped["GP-ML"].startswith("stopped after 45s with 0 of 3 splits of 48 training")
+    assert found.skipped[GP].startswith("stopped after 45s with 0 of 3 splits of 48 training")
 
 
 @pytest.mark.parametrize(("each", "compared"), [(14.0, True), (46.0, False)])
 def test_the_density_that_ignores_x_may_take_half_of_the_time(run, each, compared):
     # A third of the 90 s is the share of each.
-    found = run({"MarginalKDE": each, "LSCDE-exact": 1.0, "GP-ML": 1.0})
+    found = run({"MarginalKDE": each, "LSCDE-exact": 1.0, GP: 1.0})
     assert ("MarginalKDE" in found.scores) is compared
 
 
@@ -210,30 +225,30 @@ def test_what_fails_is_a_result_with_the_reason(plan, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(running, "_scores", fail)
-    said = running.score("GP-ML", plan, 0).said
+    said = running.score(GP, plan, 0).said
     assert (said["status"], said["detail"]) == ("failed", f"{type(error).__name__}: {error}")
-    run = running.Run(["GP-ML"], scores={"GP-ML": []}, splits=[])
+    run = running.Run([GP], scores={GP: []}, splits=[])
     assert not len(by_split(run))
 
 
 @pytest.mark.parametrize("damage", [b"", b"half", None])
 def test_a_split_with_a_damaged_or_missing_file_is_scored_again(plan, damage):
-    running.write(plan.folder, "GP-ML", 0, running.Scored({"status": "ok"}, {"pit": np.zeros(3)}))
-    assert running._missing(plan, "GP-ML", [0, 1]) == [1]
-    path = running.path_of(plan.folder, "GP-ML", 0)
+    running.write(plan.folder, GP, 0, running.Scored({"status": "ok"}, {"pit": np.zeros(3)}))
+    assert running._missing(plan, GP, [0, 1]) == [1]
+    path = running.path_of(plan.folder, GP, 0)
     path.unlink() if damage is None else path.write_bytes(damage)
-    assert running._missing(plan, "GP-ML", [0, 1]) == [0, 1]
+    assert running._missing(plan, GP, [0, 1]) == [0, 1]
 
 
 def test_scores_do_not_depend_on_processes_and_one_that_fails_is_named(found):
     plan = replace(found[0].plan, folder=found[1] / "again")
     workers = running.Workers(plan, 300.0, 2)
     assert "no method" in workers.score("None", [0], 60.0)
-    assert workers.score("GP-ML", [0, 1], 60.0) == ""
+    assert workers.score(GP, [0, 1], 60.0) == ""
     assert workers.score("KCEF-LL", [0, 1, 2], 0.1) == ""  # stopped
     workers.stop()
     for number in (0, 1):
-        said, kept = running.read(plan.folder, "GP-ML", number).said, found[0].run.scores["GP-ML"]
+        said, kept = running.read(plan.folder, GP, number).said, found[0].run.scores[GP]
         assert said | {"seconds": 0.0} == kept[number].said | {"seconds": 0.0}
     assert running._missing(plan, "KCEF-LL", [0, 1, 2])
 

@@ -77,11 +77,6 @@ def make_reference(Y, reference, box) -> Reference:
     """Return the reference of two hyper-parameters of `CDO` for training y (n, d_y).
 
     Warns where it misses some of them.
-
-    Raises
-    ------
-    ValueError
-        If the box is empty, or there are fewer than two points a dimension.
     """
     values = to_numpy(Y)
     lower, upper = _checked_box(box, values)

@@ -38,25 +38,8 @@ def select(model, X, Y, reference: operator.Reference, folds: list[np.ndarray]):
     """Choose what is None by a held-out criterion.
 
     For every fold and σ_x one eigendecomposition of K, 9G³; for every σ_y and α then n G r + n r² A
-    multiplications for rank r of L and A values of α′, which is diagonal in L's eigenbasis.
-
-    Parameters
-    ----------
-    model
-        A `CDO`, for its hyper-parameters.
-    X, Y
-        The rows that take part.
-    reference
-        For all training rows.
-    folds
-        Which of these rows each fold holds out.
-
-    Returns
-    -------
-    chosen : Hyperparameters
-    cv_results : dict
-        "bandwidth_x" (I,), "bandwidth_y" (J, d_y), "regularization" (A,), "output_regularization"
-        (B,), "score" (I, J, A, B), higher is better.
+    multiplications for rank r of L and A values of α′, which is diagonal in L's eigenbasis. The
+    scores have shape (σ_x, σ_y, α, α′), higher is better.
     """
     grids = _grids(model, X, Y, reference)
     published = model.scaling == "published"

@@ -130,12 +130,6 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     """Return the model of an estimator's parameters for its data.
 
     Bandwidths and p_0 come from all rows, X (n, d_x) and Y (n, d_y). The parameters were checked.
-
-    Raises
-    ------
-    ValueError
-        If all points coincide, a bandwidth is not positive, or the arrays would not fit into
-        memory.
     """
     e, n = estimator, len(Y)
     check_memory(e, Y.shape)

@@ -101,14 +101,6 @@ class Likelihood:
 
         It starts from that of another penalty, by default from T = 0. Where it may be rough, a
         solution is good enough whose loss falls slowly, however far it is from its minimum.
-
-        Raises
-        ------
-        ValueError
-            If the penalty is not positive.
-        FloatingPointError
-            If the loss may be more than 1e-4 nats above its minimum, or quadrature does not
-            settle.
         """
         if not penalty > 0:
             raise ValueError(f"penalty must be positive; got {penalty!r}: without it there is none")
@@ -178,11 +170,6 @@ class Likelihood:
         """Return what the objective is for a function of these bandwidths, by the same quadrature.
 
         η may be 0.
-
-        Raises
-        ------
-        FloatingPointError
-            If quadrature does not settle.
         """
         log_density = partial(self._log_density_of, T)
         of_rows = -float(np.mean(log_density(self.X, self.Y)))

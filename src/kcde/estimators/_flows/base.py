@@ -35,6 +35,7 @@ class ConditionalFlow(BatchFitted, Pushforward):
 
     tags: ClassVar[Tags] = Tags(array_api=False)
     _trainer: ClassVar[str] = "kcde.estimators._flows.training"
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax", "flowjax")
     kind: ClassVar[str]
     rate: ClassVar[float]
     more_layers: ClassVar[int] = 0

@@ -76,21 +76,7 @@ def solve_two_multipliers(
     is h = [(u + κa)₊ - (-(u + κb))₊]/d. Its dual, -κ - ½ Σ d h², is concave and piecewise
     quadratic; a safeguarded semismooth Newton method climbs it. h = 0 is strictly feasible in (23)
     and (33), so that the dual is bounded. Some ten iterations of O(m_X m_Y), one or two from the
-    multipliers of a nearby problem.
-
-    Parameters
-    ----------
-    curvature, linear, marginal
-        d > 0, c and e, shapes (m_Y, m_X).
-    lower, upper
-        a ≤ b, shapes (m_Y, m_X).
-    start
-        ν and κ to begin with, as those of a smaller λ.
-
-    Raises
-    ------
-    FloatingPointError
-        If the iterations end before the optimum; names status and residual.
+    multipliers `start` of a nearby problem.
     """
     dual = _Dual(curvature, linear, marginal, lower, upper)
     point = dual.at(np.array([dual.free_multiplier(), 0.0]))
@@ -279,11 +265,6 @@ def solve_on_sub_grid(
     Inequalities are added where they are violated, until none is. A round with K of them costs
     K² m_X m_Y multiplications and a nonnegative least squares problem of K unknowns. d > 0, c and e
     are of shape (m_Y, m_X).
-
-    Raises
-    ------
-    FloatingPointError
-        If an inequality stays violated; names the residual.
     """
     d, c, e = (to_numpy(each).reshape(-1) for each in (curvature, linear, marginal))
     root = np.sqrt(d)

@@ -55,11 +55,6 @@ def solve_by_samples(
     A primal-dual method with the direction of Helmberg, Kojima and Monteiro and Mehrotra's
     corrector. What it returns is a sum of squares to rounding, being made from a Gram matrix. Some
     fifteen steps for k = m_X m_Y = 25, 225, 1225 and N = 9, 36, 100 (d = 1, 2, 3 and q = 4).
-
-    Raises
-    ------
-    FloatingPointError
-        If the method stops early; names status and residual.
     """
     (full_x, half_x), (full_y, half_y) = _samples(basis_x), _samples(basis_y)
     values, target = np.kron(full_y, full_x), (to_numpy(linear) / scale).ravel().copy()
@@ -182,11 +177,6 @@ def solve_with_clarabel(
     For each monomial of 1 + h, or of a product of two of those in A, one equation says that both
     have the same coefficient of it. N = 9, 36, 100 reduced and 15, 70, 210 full for d = 1, 2, 3
     and q = 4; an interior-point step costs N⁶ at most.
-
-    Raises
-    ------
-    FloatingPointError
-        If the solver stops early; names its status and residual.
     """
     import clarabel
 

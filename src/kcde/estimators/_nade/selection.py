@@ -75,11 +75,6 @@ def fit_chosen(
 
     The problems have one number of rows and one d_y; d_x may differ. Returns of each what was
     fitted, or the error that it failed with.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer rows, or groups, than folds.
     """
     n = problems[0].Y.shape[1]
     held_out = [_folds(problem, folds) for problem in problems]

@@ -55,9 +55,19 @@ class Distribution(RowChecks):
 
     @limit_threads
     def mean(self, X):
-        """Return E[Y|x], shape (n, d_y), for X (n, d_x), or None without x: one row.
+        """Return E[Y|x].
 
         As `conditional_expectation`, divided by E[1|x].
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x: one row.
+
+        Returns
+        -------
+        array
+            Shape (n, d_y).
         """
         X = self._check_features(X)
         xp = array_namespace(X)
@@ -179,9 +189,21 @@ class Distribution(RowChecks):
 
     @limit_threads
     def cdf_and_crps(self, X, Y) -> tuple:
-        """Return `cdf` and `crps` of pairs, shape (n,) each, for about the cost of one.
+        """Return `cdf` and `crps` of pairs for about the cost of one.
 
         Both to about 1e-6 where they are by quadrature; X, Y and errors as of `cdf`.
+
+        Parameters
+        ----------
+        X
+            Shape (n, d_x), or None without x.
+        Y
+            Shape (n, d_y); (n,) for one y.
+
+        Returns
+        -------
+        tuple
+            Two arrays of shape (n,).
         """
         X, Y = self._check_pair(X, Y)
         self._require_distribution()

@@ -1,8 +1,8 @@
 """Checks of what a user gives estimators: rows, groups and parameters."""
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, ClassVar
+from importlib.util import find_spec
+from typing import ClassVar
 
 import numpy as np
 
@@ -311,11 +311,14 @@ class MissingLibraryError(ModuleNotFoundError, ValueError):
     """
 
 
-def from_library(estimator: str, module: str, name: str) -> Any:
-    """Return what a library has under a name; it is installed as `module` with hyphens."""
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        library = module.replace("_", "-")
-        remedy = f"{estimator} needs the library {library}: pip install 'kcde[compare]'"
-        raise MissingLibraryError(remedy) from error
+def missing_library(estimator: type) -> str:
+    """Return which library that an estimator needs is missing, and how to install it; "" if none.
+
+    Its `_needs` names the extra of kcde, then the modules.
+    """
+    extra, *modules = getattr(estimator, "_needs", ()) or [""]
+    missing = next((each for each in modules if find_spec(each) is None), None)
+    if missing is None:
+        return ""
+    library = {"jax": "JAX"}.get(missing, missing.replace("_", "-"))
+    return f'needs {library}: pip install "kcde[{extra}]"'

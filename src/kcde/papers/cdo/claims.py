@@ -103,7 +103,7 @@ def competitive(scores: pd.DataFrame, error: str = JOINT, test: str = AMENDED) -
         means.append({name: each.mean() for name, each in found.items()})
         lowest = min(means[-1]["GP"], means[-1]["LSCDE"])
         zero = of_repetitions(here, f"{error}_of_zero").mean()
-        said = f"the lower of GP and LSCDE; predicting zero has {zero:.3g}"
+        said = f"the lower of GaussianProcess and LSCDE; predicting zero has {zero:.3g}"
         yield Check(f"error of CDO at {place}", means[-1][METHOD], below=lowest, said=said)
     if flows:
         over_both = pd.DataFrame(means).mean()

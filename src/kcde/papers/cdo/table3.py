@@ -174,7 +174,7 @@ READINGS = Artefact(
     metric=CENTRED,
     columns=(*_COLUMNS, *_SIMPLEST),
     further={
-        PREDICTED: f"{DEFINITIONS[PREDICTED]}, as GP is published",
+        PREDICTED: f"{DEFINITIONS[PREDICTED]}, as GaussianProcess is published",
         POINTWISE: "Mean |ŷ/y − 1|, as the flows are published",
         TOTAL: DEFINITIONS[TOTAL],
         SMAE: "Each as published, on its splits",

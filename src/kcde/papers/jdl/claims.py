@@ -452,9 +452,14 @@ def jdl_like_klr(scores: pd.DataFrame, least: float = 0.0) -> Iterator[Check]:
     said = f"p elsewhere {', '.join(filter(None, not_lower))}" if any(not_lower) else ""
     what = "d at which JDL is significantly below CME at n = 1000"
     yield _everywhere(what, [not p for p in not_lower], part, said)
-    part, on_par = "constrained JDL on par with KLR", [least <= each <= 1.05 for each in ratios]
+    part, on_par = (
+        "constrained JDL on par with KernelLogisticRegression",
+        [least <= each <= 1.05 for each in ratios],
+    )
     said = f"ratios of mean losses {min(ratios):.2f} to {max(ratios):.2f}"
-    yield _everywhere("sizes at which constrained JDL is on par with KLR", on_par, part, said)
+    yield _everywhere(
+        "sizes at which constrained JDL is on par with KernelLogisticRegression", on_par, part, said
+    )
     what = "sizes at which constraints raise CME's loss significantly"
     yield _everywhere(what, [not p for p in not_hurt], "constraints hurt CME")
 
@@ -498,7 +503,8 @@ def comparable_seconds(
     yield Check(f"{timing}, CME/JDL, least", float(cme.min()), at_least=0.5, part=part)
     yield Check("most", float(cme.max()), at_most=2.0, part=part)
     mean, least = float(np.exp(np.log(klr).mean())), float(klr.min())
-    part, what = "KLR is slower", "KLR/JDL, least" if at_every_size else "KLR/JDL, geometric mean"
+    what = f"KernelLogisticRegression/JDL, {'least' if at_every_size else 'geometric mean'}"
+    part = "KernelLogisticRegression is slower"
     yield Check(what, least if at_every_size else mean, above=1.0, part=part)
 
 
