@@ -1,7 +1,6 @@
 """A comparison from table to page, with quick methods."""
 
 import re
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -13,6 +12,7 @@ import kcde
 from kcde.cli.own import duration, names
 from kcde.comparison import page, running, splits
 from kcde.comparison.advice import by_split
+from kcde.estimators._shared import rows
 from kcde.memory import InsufficientMemory
 from kcde.methods import key_of, shown
 from kcde.tabular import check
@@ -138,8 +138,7 @@ def test_options_that_contradict_are_refused(options, word):
 def test_methods_whose_library_is_missing_are_said_in_one_line(monkeypatch):
     listed = ["LinearGaussian", "MarginalKDE", "NGBoost", "NADE"]
     monkeypatch.setattr(running, "default_methods", lambda: listed)
-    monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.setitem(sys.modules, "ngboost", None)
+    monkeypatch.setattr(rows, "find_spec", lambda module: None)
     said = []
     made = kcde.compare(table(), "price", splits=3, say=said.append)
     assert set(made.run.skipped) == {"NADE", "NGBoost"}
