@@ -84,7 +84,7 @@ class PlotSpec:
         kept = frame[frame["kind"].isin(["curve", curves.BASELINE])]
         kept = _relative(kept, self.over) if self.over else kept
         most = kept.groupby("panel", sort=False)["y"].max()
-        zero = list(most.index[most == 0.0])
+        zero = list(most.index[most == 0.0]) if most.any() else []
         kept = kept[~kept["panel"].isin(zero)]
         names = list(dict.fromkeys(kept["panel"]))
         if self.turned:

@@ -112,18 +112,16 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             named = own.set_index("stat")["series"]
             part.supxlabel(f"{dataset}: {named['x_label']} (sd)", fontsize=8)
             part.supylabel(f"{named['y_label']} (sd)", fontsize=8)
-            points = own[own["stat"].isna()].groupby("method")
+            points = own[own["stat"].isna()]
+            data = points[points["method"] == DATA]
             axes = part.subplots(rows, across, sharex=True, sharey=True, squeeze=False)
             for one in axes.flat[len(shown) :]:
                 one.set_axis_off()
             for one, method in zip(axes.flat, shown, strict=False):
-                data, samples = points.get_group(DATA), points.get_group(method)
+                samples = points[(points["method"] == method) & (method != DATA)]
                 behind = style.BLACK if method == DATA else scatter.PALE
-                out = scatter.draw_panel(
-                    one, data, samples[samples["method"] != DATA], method, 0.06, behind
-                )
+                out = scatter.draw_panel(one, data, samples, method, 0.06, behind)
                 style.panel_title(one, next(letters), display(method))
-                one.title.set_color(style.BLACK)
                 if out:
                     one.set_title(f"{out} out", loc="right", fontsize=7)
                 if (dataset, method) in wrong:
