@@ -21,7 +21,7 @@ from kcde.kernels.gaussian import (
 
 __all__ = [
     "GaussianKernel", "KernelDerivatives", "LaplaceKernel", "MaternKernel", "PeriodicKernel",
-    "ProductKernel", "as_bandwidths", "median_trick",
+    "ProductKernel", "median_trick",
 ]  # fmt: skip
 
 

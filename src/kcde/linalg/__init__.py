@@ -11,10 +11,11 @@ from kcde.arrays import array_namespace, cholesky, inverse_of_factor, solve_tria
 from kcde.linalg.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 
 __all__ = [
-    "JITTERS", "Factor", "PivotedCholesky", "Solution", "conjugate_gradients",
-    "factor_positive_definite", "few_steps", "nonnegative_least_squares", "pivoted_cholesky",
-    "solve_positive_definite", "symmetric_spectrum",
-]  # fmt: skip
+    "PivotedCholesky",
+    "nonnegative_least_squares",
+    "pivoted_cholesky",
+    "solve_positive_definite",
+]
 
 
 log = logging.getLogger(__name__)
