@@ -179,6 +179,7 @@ def test_claims_on_large_n_are_undecided_where_fewer_points_chose(claim):
     assert decide(CLAIMS[claim], fewer).verdict == "undecided"
 
 
+@pytest.mark.nightly
 def test_every_reading_has_its_scores():
     """Under one law and with factors up to 1 CME has the lowest loss; JDL has a large one clipped.
 
