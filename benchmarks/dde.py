@@ -75,7 +75,8 @@ def ours(name: str, count: int, folder: Path) -> float:
 
     def train(iterations: int) -> None:
         given = options | {"iterations": iterations, "validation": 0, "regularization": 0.0}
-        DDE.fit_many([DDE(random_state=k, **given) for k in range(count)], Xs, Ys)
+        for k, (X, Y) in enumerate(zip(Xs, Ys, strict=True)):
+            DDE(random_state=k, **given).fit(X, Y)
 
     train(ITERATIONS)
     return one_more(train, ITERATIONS) / ITERATIONS
