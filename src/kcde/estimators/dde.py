@@ -202,7 +202,7 @@ class DDE(ExponentialFamily):
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
         if self.validation and len(Y) < _FEWEST_ROWS:
-            raise ValueError(f"fewer than {_FEWEST_ROWS} rows: give validation=0")
+            raise ValueError(f"at least {_FEWEST_ROWS} rows can hold some out: give validation=0")
         held = max(1, round(self.validation * len(Y))) if self.validation else 0
         self.model_ = resolve_parameters(self, X, Y)
         self.bandwidth_x_ = self.model_.bandwidth_x
