@@ -105,12 +105,14 @@ class State(NamedTuple):
 class Pass(NamedTuple):
     """Arrays of a perceptron at N columns.
 
-    The inputs (those embedded first), the first layer for them with the embedding multiplied in,
-    its bias, the values of hidden units (layers, H, N), and outputs; gradients in outputs, in
-    hidden units (2, H, N: a layer and the one below), in the first layer, and in the inputs.
+    The inputs (those embedded first), the product of the first layer with the embedding (later its
+    gradient), the first layer for all inputs, its bias, the values of hidden units (layers, H, N),
+    and outputs; gradients in outputs, in hidden units (2, H, N: a layer and the one below), in the
+    first layer, and in the inputs.
     """
 
     inputs: np.ndarray
+    folded: np.ndarray
     first: np.ndarray
     bias: np.ndarray
     hidden: np.ndarray
@@ -260,6 +262,7 @@ def _pass_of(shape, N):
     inputs, hidden = shape.embedded + shape.plain, shape.hidden
     return Pass(
         np.empty((inputs, N), np.float32),
+        np.empty((hidden, shape.embedded), np.float32),
         np.empty((hidden, inputs), np.float32),
         np.empty(hidden, np.float32),
         np.empty((shape.layers - 1, hidden, N), np.float32),
@@ -285,17 +288,18 @@ def _forward(parameters, at):
     """Compute hidden units and outputs of a perceptron from its inputs."""
     embedding, shift, mixed, plain, biases, weights, last, bias = parameters
     embedded = embedding.shape[1]
-    # A linear map of a linear map: one product with the inputs in place of two.
+    if embedded:
+        # A linear map of a linear map: one product with the inputs in place of two.
+        np.dot(mixed, embedding, at.folded)
     for i in range(len(mixed)):
-        at.bias[i] = biases[0, i]
         for k in range(embedded):
-            at.first[i, k] = _0
+            at.first[i, k] = at.folded[i, k]
         for k in range(plain.shape[1]):
             at.first[i, embedded + k] = plain[i, k]
+        total = biases[0, i]
         for j in range(len(shift)):
-            at.bias[i] += mixed[i, j] * shift[j]
-            for k in range(embedded):
-                at.first[i, k] += mixed[i, j] * embedding[j, k]
+            total += mixed[i, j] * shift[j]
+        at.bias[i] = total
     _rectified(at.first, at.inputs, at.bias, at.hidden[0])
     for layer in range(len(weights)):
         _rectified(weights[layer], at.hidden[layer], biases[layer + 1], at.hidden[layer + 1])
@@ -348,19 +352,21 @@ def _backward(parameters, gradients, at, learns):
         return
     np.dot(at.d_hidden[0], at.inputs.T, at.d_first)
     embedded = embedding.shape[1]
-    for j in range(len(shift)):
-        d_shift[j] = _0
-        for k in range(embedded):
-            d_embedding[j, k] = _0
     for i in range(len(mixed)):
+        for k in range(embedded):
+            at.folded[i, k] = at.d_first[i, k]
         for k in range(d_plain.shape[1]):
             d_plain[i, k] = at.d_first[i, embedded + k]
+    if not embedded:
+        return
+    np.dot(at.folded, embedding.T, d_mixed)
+    np.dot(mixed.T, at.folded, d_embedding)
+    for j in range(len(shift)):
+        d_shift[j] = _0
+    for i in range(len(mixed)):
         for j in range(len(shift)):
-            d_mixed[i, j] = d_biases[0, i] * shift[j]
+            d_mixed[i, j] += d_biases[0, i] * shift[j]
             d_shift[j] += mixed[i, j] * d_biases[0, i]
-            for k in range(embedded):
-                d_mixed[i, j] += at.d_first[i, k] * embedding[j, k]
-                d_embedding[j, k] += mixed[i, j] * at.d_first[i, k]
 
 
 @compiled
