@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1200, ["data"]),
     "experiments": (3300, ["experiments", "plan.py"]),
     "methods": (420, ["methods.py"]),
-    "estimators": (8810, ["estimators"]),
+    "estimators": (9045, ["estimators"]),
     "numerics": (
         2250,
         [
