@@ -29,7 +29,7 @@ FEWER = {
     "ConditionalMAF": {"steps": 5},
 }
 # Each shape of the data is recompiled; the floor changes little of what is under it.
-COMPILED = {"DDE", "NADE", "ConditionalRealNVP", "ConditionalMAF"}
+COMPILED = {"NADE", "ConditionalRealNVP", "ConditionalMAF"}
 OTHER_SHAPES = {"two rows", "more columns than rows"}
 TELLING = {"Defensive": {"binary", "outlier"}, "DDE": {"binary", "outlier", "large units"}}
 TRACED = {"outlier", "large units"}

@@ -13,7 +13,7 @@ from kcde.cli.options import Backend, Catalogue, DataDir
 
 app = typer.Typer()
 
-PACKAGES = ("kcde", "numpy", "scipy", "pandas", "snakemake", "cupy", "jax")
+PACKAGES = ("kcde", "numpy", "scipy", "pandas", "snakemake", "cupy", "jax", "numba")
 
 
 @app.command("fetch")

@@ -1,6 +1,5 @@
 """Kernel exponential families by doubly dual embedding (dde: Dai et al., AISTATS 2019)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,8 +9,8 @@ from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._dde.functions import FEATURES, KERNEL_REACH, POINTS, KernelSum, UniformBase
 from kcde.estimators._dde.optimum import Likelihood
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.exponential_family import ExponentialFamily
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators.base import Tags
 from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
 from kcde.panels import filled, neighbourhoods
@@ -23,8 +22,6 @@ _COUNTS = (
     "features",
     "hidden_units",
     "latent",
-    "sampler_layers",
-    "dual_layers",
     "iterations",
     "patience",
     "batch_size",
@@ -32,7 +29,7 @@ _COUNTS = (
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
-class DDE(BatchFitted, ExponentialFamily):
+class DDE(ExponentialFamily):
     """Predict the density of y given x, by doubly dual embedding, for hundreds of rows and more.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -126,8 +123,10 @@ class DDE(BatchFitted, ExponentialFamily):
     (2, 5, 1)
     """
 
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+
     _trainer: ClassVar[str] = "kcde.estimators._dde.model"
-    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax")
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
     selection_rule: ClassVar[str] = (
         "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
@@ -198,72 +197,36 @@ class DDE(BatchFitted, ExponentialFamily):
         FloatingPointError
             If the training diverges; the last finite f and g are kept.
         """
-        return self.fit_many([self], [X], [Y], [groups])[0]
+        super().fit(X, Y, groups)
+        if self._diverged is not None:
+            raise FloatingPointError(
+                f"doubly dual embedding diverged by iteration {self._diverged}; f and g of "
+                f"iteration {self.iterations_} are kept: try a smaller learning_rate, or a "
+                "larger regularization or bandwidth, and bring x and y to unit scale"
+            )
+        return self
 
     def _fit(self, X, Y):
-        """Check the parameters and resolve all that is not trained; `fit_many` trains."""
         from kcde.estimators._dde.model import resolve_parameters
 
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
-        self._held = 0
-        if self.validation:
-            if len(Y) < _FEWEST_ROWS:
-                raise ValueError(f"fewer than {_FEWEST_ROWS} rows: give validation=0")
-            self._held = max(1, round(self.validation * len(Y)))
-        self.X_, self.Y_ = X, Y
+        if self.validation and len(Y) < _FEWEST_ROWS:
+            raise ValueError(f"at least {_FEWEST_ROWS} rows can hold some out: give validation=0")
+        held = max(1, round(self.validation * len(Y))) if self.validation else 0
         self.model_ = resolve_parameters(self, X, Y)
         self.bandwidth_x_ = self.model_.bandwidth_x
         self.bandwidth_y_ = self.model_.bandwidth_y
         self.regularization_ = self.model_.penalty
-
-    def _check_parameters(self):
-        for name in _COUNTS:
-            checks.whole(name, getattr(self, name))
-        for name in _POSITIVE:
-            checks.positive(name, getattr(self, name))
-        checks.positive("density_weight", self.density_weight, optional=True)
-        if self.regularization is not None and not self.regularization >= 0:
-            raise ValueError(f"regularization must not be negative; got {self.regularization!r}")
-        if not 0 <= self.validation < 1:
-            raise ValueError(f"validation must lie in [0, 1); got {self.validation!r}")
-        for name, allowed in {"base": ("gaussian", "uniform"), "basis": (POINTS, FEATURES)}.items():
-            checks.choice(name, getattr(self, name), allowed)
-
-    def _batch_key(self) -> tuple:
-        """Return the values that estimators of one batch must share."""
-        names = ("random_state", "bandwidth_x", "bandwidth_y", "regularization", "snapshots")
-        parameters = self.get_params() | dict.fromkeys(names) | {"snapshots": tuple(self.snapshots)}
-        penalised = self.regularization_ > 0
-        return (*parameters.values(), penalised, self.X_.shape[1], *self.Y_.shape)
-
-    @staticmethod
-    def _train(estimators: Sequence["DDE"]) -> list[ValueError | FloatingPointError | None]:
-        """Train estimators of one shape; return the error of each, or None."""
-        from kcde.estimators._dde.model import check_memory
-
-        first, count = estimators[0], len(estimators)
-        try:
-            check_memory(first, first.Y_.shape, count)
-        except ValueError as error:
-            for estimator in estimators:
-                estimator._reset()
-            return [error] * count
-        errors: list = [None] * count
-        targets, searched = [first.iterations] * count, [None] * count
-        if first._held:
-            snapshots = () if first.refit else first.snapshots
-            searched = _trained(estimators, targets, snapshots, errors, hold=True)
-            targets = [max(1, outcome.iteration) for outcome in searched]
-        final = searched
-        if first.refit or not first._held:
-            final = _trained(estimators, targets, first.snapshots, errors, hold=False)
-        for estimator, outcome, before in zip(estimators, final, searched, strict=True):
-            estimator.validation_history_ = None if before is None else _history(before)
-            estimator._take(outcome)
-        return errors
-
-    def _take(self, trained):
+        target, searched, self.validation_history_ = self.iterations, None, None
+        if held:
+            searched = self._trained(X, Y, held, target, () if self.refit else self.snapshots)
+            target = max(1, searched.iteration)
+            self.validation_history_ = _history(searched)
+        again = self.refit or not held
+        trained = self._trained(X, Y, 0, target, self.snapshots) if again else searched
+        found = (each.diverged for each in (searched, trained) if each is not None)
+        self._diverged = next((at for at in found if at is not None), None)
         model, state = self.model_, trained.state
         self.potential_ = model.potential(state)
         self.coef_ = self.potential_.weights
@@ -273,6 +236,36 @@ class DDE(BatchFitted, ExponentialFamily):
         self.history_ = _history(trained)
         self._snapshots = {at: model.sampler(kept) for at, kept in trained.snapshots.items()}
         self.snapshots_ = tuple(sorted(self._snapshots))
+
+    def _trained(self, X, Y, held: int, target: int, snapshots):
+        """Train for `target` iterations at most, with some rows held out or on all."""
+        from kcde.estimators._dde.training import Task, train
+
+        state, order, held_out = self.random_state, np.arange(len(Y)), None
+        if held:
+            order = rng_of("validation", state).permutation(order)
+        kept, rows = order[:held], order[held:]
+        model = self.model_ = self.model_.on(X[rows], Y[rows])
+        if held:
+            held_out = model.held_out(X[kept], Y[kept], self._density_weight)
+        start = model.problem(), model.initial_state(rng_of("dde", state))
+        task = Task(*start, seed_of("dde", state) % 2**32, target, held_out)
+        return train(task, model.recipe, self.patience, tuple(snapshots))
+
+    def _check_parameters(self):
+        for name in _COUNTS:
+            checks.whole(name, getattr(self, name))
+        for name in ("sampler_layers", "dual_layers"):
+            checks.whole(name, getattr(self, name), 2)
+        for name in _POSITIVE:
+            checks.positive(name, getattr(self, name))
+        checks.positive("density_weight", self.density_weight, optional=True)
+        if self.regularization is not None and not self.regularization >= 0:
+            raise ValueError(f"regularization must not be negative; got {self.regularization!r}")
+        if not 0 <= self.validation < 1:
+            raise ValueError(f"validation must lie in [0, 1); got {self.validation!r}")
+        for name, allowed in {"base": ("gaussian", "uniform"), "basis": (POINTS, FEATURES)}.items():
+            checks.choice(name, getattr(self, name), allowed)
 
     @property
     def _density_weight(self) -> float:
@@ -433,31 +426,3 @@ def _history(trained) -> dict[str, np.ndarray]:
     iteration, objective, mmd2, held_out = np.array(trained.history).reshape(-1, 4).T
     found = {"iteration": iteration.astype(int), "objective": objective}
     return found | {"mmd2_biased": mmd2, "held_out": held_out}
-
-
-def _trained(
-    estimators: Sequence[DDE], targets: list, snapshots, errors: list, *, hold: bool
-) -> list:
-    """Train estimators of one shape, with rows held out or on all, and note those that diverge."""
-    from kcde.estimators._dde.training import Task, train
-
-    tasks, first = [], estimators[0]
-    for estimator, target in zip(estimators, targets, strict=True):
-        X, Y, state = estimator.X_, estimator.Y_, estimator.random_state
-        order = np.arange(len(Y))
-        if hold:
-            order = rng_of("validation", state).permutation(order)
-        held, rows = order[: estimator._held * hold], order[estimator._held * hold :]
-        model = estimator.model_ = estimator.model_.on(X[rows], Y[rows])
-        held_out = model.held_out(X[held], Y[held], estimator._density_weight) if hold else None
-        start = model.problem(), model.initial_state(rng_of("dde", state))
-        tasks.append(Task(*start, seed_of("dde", state) % 2**32, target, held_out))
-    outcomes = train(tasks, first.model_.recipe, first.patience, tuple(snapshots))
-    for i, outcome in enumerate(outcomes):
-        if outcome.diverged is not None and errors[i] is None:
-            errors[i] = FloatingPointError(
-                f"doubly dual embedding diverged by iteration {outcome.diverged}; f and g of "
-                f"iteration {outcome.iteration} are kept: try a smaller learning_rate, or a "
-                "larger regularization or bandwidth, and bring x and y to unit scale"
-            )
-    return outcomes

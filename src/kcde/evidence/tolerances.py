@@ -29,7 +29,7 @@ ROUNDING = 1e-10
 VERDICTS = math.inf
 """Of what Markov chains draw: verdicts alone are compared."""
 
-_TRAINS = re.compile(r"^\s*(?:import|from) optax\b", re.MULTILINE)
+_TRAINS = re.compile(r"^\s*(?:import|from) (?:optax|numba)\b", re.MULTILINE)
 _MEASURED = re.compile(r"seconds|per_second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
 
 
@@ -56,8 +56,8 @@ def of_method(name: str) -> float:
 def is_single(estimator: str) -> bool:
     """Return whether a class of `estimators/` is trained in float32.
 
-    Those are the networks, which one of their modules trains with optax; the kernel methods compute
-    in float64.
+    Those are the networks, which one of their modules trains with optax or numba; the kernel
+    methods compute in float64.
     """
     modules = provenance.closure(provenance.estimator_module(estimator))
     sources = (provenance.source(module) for module in modules)

@@ -119,19 +119,10 @@ class Planar(ArrayExperiment):
         backend = methods.backend_of(self.unfitted(0), self.backend)
         warm = False
 
-        def fit_one(seed: int) -> PlanarModel:
-            return fit(self.unfitted(seed), points(self.dataset, seed).train, backend)
-
-        def fit_batch(seeds: list[int]) -> list:
-            trains = [points(self.dataset, seed).train for seed in seeds]
-            return fit_many(list(map(self.unfitted, seeds)), trains)
-
-        fitted = runner.fits(self.estimator, units, fit_one, fit_batch)
-
         def work(seed: int) -> Outcome:
             nonlocal warm
-            model, fitting = fitted(seed)
             here = points(self.dataset, seed)
+            model, fitting = runner.attempt(fit, self.unfitted(seed), here.train, backend)
             sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
             row = self.row(seed, backend=backend, seed=self.seed_of(seed), **sizes)
             history = getattr(getattr(model, "estimator", None), "history_", None) or {}
@@ -246,19 +237,11 @@ class PlanarModel:
 
 
 def fit(estimator, train: np.ndarray, backend: str = "numpy") -> PlanarModel:
-    """Fit an estimator to standardised points (n, 2)."""
+    """Fit an estimator to standardised points (n, 2); doubly dual embedding to them as they are."""
+    if isinstance(estimator, estimator_class("DDE")):
+        return PlanarModel(estimator.fit(None, train), np.zeros(2), np.ones(2), train)
     fitted = Standardised(estimator).fit(None, asarray(train, backend))
     return PlanarModel(fitted.estimator_, fitted.mean_y_, fitted.std_y_, train, backend)
-
-
-def fit_many(estimators: list, trains: list[np.ndarray]) -> list:
-    """Fit estimators of a class in one program, to points as they are; an error in place of one."""
-    without_x = [None] * len(trains)
-    outcomes = type(estimators[0]).fit_many(estimators, without_x, trains, return_errors=True)
-    return [
-        each if isinstance(each, Exception) else PlanarModel(each, np.zeros(2), np.ones(2), train)
-        for each, train in zip(outcomes, trains, strict=True)
-    ]
 
 
 def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarray]:

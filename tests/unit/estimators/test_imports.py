@@ -11,6 +11,7 @@ import kcde
 from kcde import estimators
 
 HEAVY = {"jax", "optax", "flowjax", "equinox", "cupy", "ngboost", "quantile_forest", "clarabel"}
+HEAVY |= {"numba"}
 IMPORT_ALL = """
 import importlib, sys, kcde, kcde.methods
 assert "numpy" not in sys.modules
@@ -41,7 +42,7 @@ def test_a_class_by_its_name_has_all_that_its_fits_import():
         "import sys; from kcde.estimators import estimator_class as by_name\n"
         "[by_name(name) for name in ('NADE', 'DDE', 'ConditionalMAF', 'KCEF')]"
     )
-    assert {"jax", "optax", "flowjax", "scipy.optimize"} <= found
+    assert {"jax", "optax", "flowjax", "numba", "scipy.optimize"} <= found
 
 
 def test_a_wrong_name_of_an_estimator_is_answered_with_the_nearest():

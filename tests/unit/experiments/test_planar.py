@@ -33,8 +33,7 @@ def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(launch):
 
 @pytest.mark.nightly
 def test_likelihoods_without_points_beyond_stand_beside():
-    trains = [planar.points("grid", seed).train for seed in range(2)]
-    model = planar.fit_many([Planar(**JOB).unfitted(seed) for seed in range(2)], trains)[0]
+    model = planar.fit(Planar(**JOB).unfitted(0), planar.points("grid", 0).train)
     test = np.vstack([model.train, [[9.0, 9.0]]])
     found = {cell["metric"]: cell for cell in planar.likelihood_cells("grid", model, test)}
     assert found[planar.NLL]["status"] == "failed"

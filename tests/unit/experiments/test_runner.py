@@ -206,7 +206,7 @@ def test_bad_sizes_are_refused_and_nothing_is_written(smoke, tmp_path, job, chan
     assert not list(tmp_path.iterdir())
 
 
-def test_estimators_on_jax_stay_where_they_are(monkeypatch):
+def test_networks_stay_where_they_are(monkeypatch):
     monkeypatch.setattr(methods, "resolve_backend", lambda name: "cupy")
     assert methods.backend_of(KCEF(), "auto") == "cupy"
     for estimator in (NADE(), DDE()):

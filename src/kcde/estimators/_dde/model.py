@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import jax
 import numpy as np
 
 from kcde.estimators._dde import functions, training
@@ -20,8 +19,7 @@ class Model:
     """Everything that is not trained.
 
     X, Y are the rows that f is trained on, the penalty is η, and base p_0. f may have random
-    features. The recipe has the batch size of these rows; the shape is hidden units, layers of g
-    and of ν.
+    features. The recipe has the batch size of these rows.
     """
 
     X: np.ndarray
@@ -32,55 +30,49 @@ class Model:
     base: functions.GaussianBase | functions.UniformBase
     features: functions.FeatureSum | None
     recipe: training.Recipe
-    shape: tuple[int, int, int]
 
     def on(self, X, Y) -> "Model":
         """Return the model with other rows to train on."""
-        recipe = replace(self.recipe, batch_size=min(self.recipe.batch_size, len(Y)))
+        recipe = self.recipe._replace(batch_size=min(self.recipe.batch_size, len(Y)))
         return replace(self, X=X, Y=Y, recipe=recipe)
 
     def problem(self) -> training.Problem:
         """Return the arrays of the training, float32."""
-        gram = part = None
-        anchors, phases = self.Y / (_SQRT_2 * self.bandwidth_y), np.zeros((len(self.Y), 1))
+        X, Y = self.X, self.Y
+        anchors, phases, part = Y / (_SQRT_2 * self.bandwidth_y), np.zeros(len(Y)), np.empty((0, 0))
+        gram = np.empty((0, 0))
         if self.features is not None:
-            anchors, phases = self.features.frequencies_y, self.features.phases[:, None]
-            part = self.features.frequencies_x @ self.X.T if self.X.shape[1] else None
+            anchors, phases = self.features.frequencies_y, self.features.phases
+            part = X @ self.features.frequencies_x.T if X.shape[1] else part
         else:
-            part = GaussianKernel(self.bandwidth_x)(self.X, self.X) if self.X.shape[1] else None
+            part = GaussianKernel(self.bandwidth_x)(X, X) if X.shape[1] else part
             if self.penalty > 0:
-                gram = GaussianKernel(self.bandwidth_y)(self.Y, self.Y)
-                gram = gram if part is None else gram * part
+                gram = GaussianKernel(self.bandwidth_y)(Y, Y)
+                gram = gram * part if X.shape[1] else gram
+        widths = np.concatenate([self.bandwidth_x, self.bandwidth_y])
         centre, spread = _location(self.base)
         arrays = training.Problem(
-            X=self.X.T,
-            Y=self.Y.T,
-            scaled_x=(self.X / (_SQRT_2 * self.bandwidth_x)).T,
+            X=X.T,
+            Y=Y.T,
+            scaled=(np.hstack([X, Y]) / (_SQRT_2 * widths)).T,
             part=part,
-            anchors=anchors,
+            anchors=anchors.T,
             phases=phases,
-            inverse_y=1.0 / (_SQRT_2 * self.bandwidth_y)[:, None],
+            inverse_y=1.0 / (_SQRT_2 * self.bandwidth_y),
             gram=gram,
             penalty=np.float32(self.penalty),
-            centre=centre[:, None],
-            spread=spread[:, None],
+            centre=centre,
+            spread=spread,
         )
-        return jax.tree.map(lambda array: np.asarray(array, dtype=np.float32), arrays)
+        single = (np.ascontiguousarray(each, dtype=np.float32) for each in arrays)
+        return training.Problem(*single)._replace(penalty=np.float32(self.penalty))
 
     def initial_state(self, rng: np.random.Generator) -> training.State:
         """Return f, g and ν before training."""
-        hidden, sampler_layers, dual_layers = self.shape
-        d_x, d_y = self.X.shape[1], self.Y.shape[1]
         count = len(self.Y) if self.features is None else len(self.features.phases)
         weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
-        latent, layer = self.recipe.latent, training.initial_layer
-        embedding = layer(d_x, latent, rng) if d_x else None
-        widths = [2 * latent if d_x else latent, *[hidden] * (sampler_layers - 1), d_y]
-        sampler = training.Sampler(embedding, training.initial_layers(widths, rng))
-        embedding = layer(d_y, d_x, rng) if d_x else None
-        widths = [2 * d_x or d_y, *[hidden] * (dual_layers - 1), 1]
-        dual = training.Dual(embedding, training.initial_layers(widths, rng))
-        return training.start(weights, sampler, dual, self.recipe)
+        g = training.initial_parameters(self.recipe.sampler, True, rng)
+        return training.start(weights, g, training.initial_parameters(self.recipe.dual, False, rng))
 
     def held_out(self, X, Y, density_weight: float) -> functions.HeldOut:
         """Return the likelihood of rows under f with any weights."""
@@ -93,16 +85,16 @@ class Model:
         self, state: training.State, scale: float = 1.0
     ) -> functions.KernelSum | functions.FeatureSum:
         """Return f of a state, times a scale, in float64."""
-        return self._sum(scale * np.asarray(state.weights, dtype=np.float64))
+        return self._sum(scale * np.asarray(state.f, dtype=np.float64))
 
-    def sampler(self, state: training.State) -> training.Sampler:
-        """Return g of a state, in float64."""
-        return _float64(state.sampler)
+    def sampler(self, state: training.State) -> training.Perceptron:
+        """Return g of a state, in float64: maps X (n, d_x) and ξ (n, latent) to y, by columns."""
+        return training.Perceptron(np.float64(state.g), self.recipe.sampler)
 
     def dual(self, state: training.State):
         """Return ν of a state, in float64: maps X (n, d_x), Y (n, d_y) to (n,)."""
-        network = _float64(state.dual)
-        return lambda X, Y: network(X.T, Y.T)
+        network = training.Perceptron(np.float64(state.nu), self.recipe.dual)
+        return lambda X, Y: network(Y.T, X.T)[0]
 
     @property
     def kernel_support(self) -> tuple[float, float, float]:
@@ -142,20 +134,22 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
         drawn = [rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs]
         phases = rng.uniform(0.0, 2.0 * np.pi, e.features)
         features = functions.FeatureSum(*drawn, phases, np.ones(e.features))
+    d_x, d_y = X.shape[1], Y.shape[1]
+    hidden, latent = e.hidden_units, e.latent
     recipe = training.Recipe(
-        basis=e.basis,
+        features=e.basis == functions.FEATURES,
         uniform=e.base == "uniform",
-        dual_weight=float(e.dual_weight),
+        dual_weight=np.float32(e.dual_weight),
         batch_size=e.batch_size,
         learning_rate=float(e.learning_rate),
-        latent=e.latent,
+        sampler=training.Shape(d_x, latent if d_x else 0, latent, hidden, e.sampler_layers, d_y),
+        dual=training.Shape(d_y if d_x else 0, d_x, d_x or d_y, hidden, e.dual_layers, 1),
     )
     penalty = 1.0 / n if e.regularization is None else float(e.regularization)
     base = functions.GaussianBase(Y.mean(axis=0), e.base_std * Y.std(axis=0))
     if e.base == "uniform":
         base = functions.UniformBase(Y.min(axis=0), Y.max(axis=0))
-    shape = e.hidden_units, e.sampler_layers, e.dual_layers
-    return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe, shape).on(X, Y)
+    return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe).on(X, Y)
 
 
 def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str) -> np.ndarray:
@@ -171,27 +165,22 @@ def _location(base) -> tuple[np.ndarray, np.ndarray]:
     return base.mean, base.std
 
 
-def check_memory(estimator, shape: tuple[int, int], count: int = 1) -> None:
-    """Raise `ValueError` if training so many, with Y of a shape, needs more memory than is free."""
+def check_memory(estimator, shape: tuple[int, int]) -> None:
+    """Raise `ValueError` if training with Y of a shape needs more memory than is free."""
     n, d_y = shape
     points = estimator.basis == functions.POINTS
     count_f, rows = (n, 2 * n) if points else (estimator.features, n)
-    each = 4 * count_f * (rows + 4 * min(estimator.batch_size, n))
+    needed = 4 * count_f * rows
     if estimator.validation:
         held = round(estimator.validation * n)
         # Of a random feature it keeps cosine and sine.
         nodes = functions.NODES if d_y == 1 else functions.DRAWS
-        each += 8 * count_f * (1 if points else 2) * (2 * held + nodes)
-    needed, free = count * each, free_host_bytes()
+        needed += 8 * count_f * (1 if points else 2) * (2 * held + nodes)
+    free = free_host_bytes()
     if needed > free:
         what = "training rows" if points else "features"
-        what += f" in each of {count} fits" if count > 1 else ""
         raise ValueError(
             f"{count_f} {what} would take {needed / 2**30:.1f} GB of memory, and "
             f"{free / 2**30:.1f} GB are free: take fewer"
             + (", or basis='features'" if points else "")
         )
-
-
-def _float64(tree):
-    return jax.tree.map(lambda array: np.asarray(array, dtype=np.float64), tree)

@@ -105,17 +105,17 @@ class Likelihood:
         if not penalty > 0:
             raise ValueError(f"penalty must be positive; got {penalty!r}: without it there is none")
         n, factor = len(self.Y), penalty * self._weight
-        cross = (self._phi.T @ self._psi)[None] / n
+        cross, phi = (self._phi.T @ self._psi)[None] / n, _different(self._phi)
         theta, finer = np.zeros(cross.shape), 1
         if start is not None:
             theta, finer = start.theta[None], start.finer
         options = {"iterations": _ITERATIONS, "tolerance": _ROUGH if rough else _TOLERANCE}
         while True:
-            sums = partial(likelihood.partial, self._phi, grid=self._grid(finer))
-            objective = likelihood.Objective(sums, cross, [n])
+            sums = likelihood.Sums([phi], self._grid(finer))
+            objective = likelihood.Objective(sums, cross, [len(phi)])
             theta = minimise(objective, theta, self._preconditioner, factor, **options).theta
             grids = self._grid(finer), self._grid(2 * finer)
-            log_z = [likelihood.log_normalisers(self._phi, theta, grid) for grid in grids]
+            log_z = [likelihood.log_normalisers(phi, theta, grid) for grid in grids]
             if np.mean(np.abs(log_z[1] - log_z[0])) <= _MOVED:
                 break
             finer = self._refined(finer)

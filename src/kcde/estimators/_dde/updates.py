@@ -1,0 +1,607 @@
+"""The updates of f, g and ν as one compiled loop over the iterations of one problem, in float32.
+
+One iteration is one update of f, then five of g, each after three of ν (dde, appendix E); Adam for
+f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the authors' code for the plane
+(for the R data it clips those of ν alone). Points are columns, so that the long axis is the fast
+one. Random numbers are those of `jax.random` (threefry), so that a training repeats one by JAX up
+to rounding.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba import int32, uint32, uint64
+from scipy.special import erfinv
+
+SAMPLER_UPDATES = 5
+DUAL_UPDATES = 3
+
+
+def compiled(function):
+    """Compile a function when it is first called; keep the program where a folder can be written.
+
+    That is `__pycache__` beside the source or a folder of the user, or NUMBA_CACHE_DIR.
+    """
+    # Infinity and NaN stay what they are: by them a training is seen to diverge.
+    options = {"nogil": True, "error_model": "numpy"}
+    options["fastmath"] = {"nsz", "arcp", "contract", "afn", "reassoc"}
+    try:
+        return numba.njit(function, cache=True, **options)
+    except RuntimeError:
+        return numba.njit(function, **options)
+
+
+class Shape(NamedTuple):
+    """Sizes of a perceptron, whose first layer sees a linear map of some inputs beside others.
+
+    `embedded` inputs are mapped to `width` numbers, `plain` ones are not; all layers but the last
+    have `hidden` rectified units.
+    """
+
+    embedded: int
+    width: int
+    plain: int
+    hidden: int
+    layers: int
+    outputs: int
+
+
+class Recipe(NamedTuple):
+    """Settings of the training of f, ν and g.
+
+    f has random features or kernels at points; the base density is uniform on a box or a Gaussian.
+    The dual weight, 1/λ of dde, equation 18, is that of the divergence from it in the objective. An
+    update takes batch_size rows. The sampler g maps x, embedded, and noise to y; the dual function
+    ν maps y, embedded, and x to a number. Without x nothing is embedded.
+    """
+
+    features: bool
+    uniform: bool
+    dual_weight: np.float32
+    batch_size: int
+    learning_rate: float
+    sampler: Shape
+    dual: Shape
+
+
+class Problem(NamedTuple):
+    """Arrays of one problem, float32; an empty one stands for what it does not have.
+
+    Training rows X (d_x, n) and Y (d_y, n), and both over √2 σ, (d_x + d_y, n). `part` is the
+    factor of each basis function at each training x, shape (n, m): kernels at the training rows, or
+    angles of random features; empty where f is a function of y alone. Anchors are points over
+    √2 σ_Y, or frequencies, shape (d_y, m), and phases those of the random features, else 0, (m,).
+    `inverse_y` is 1/√2 σ_Y, (d_y,). `gram` is k_X k_Y between the points, (m, m), where f is
+    penalised. Centre and spread of the base density are mean and std, or middle and width, (d_y,).
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    scaled: np.ndarray
+    part: np.ndarray
+    anchors: np.ndarray
+    phases: np.ndarray
+    inverse_y: np.ndarray
+    gram: np.ndarray
+    penalty: np.float32
+    centre: np.ndarray
+    spread: np.ndarray
+
+
+class State(NamedTuple):
+    """Weights of f, parameters of g and ν (`parts`), and the moments of their gradients."""
+
+    f: np.ndarray
+    f_mean: np.ndarray
+    f_square: np.ndarray
+    g: np.ndarray
+    g_mean: np.ndarray
+    g_square: np.ndarray
+    nu: np.ndarray
+    nu_square: np.ndarray
+
+
+class Pass(NamedTuple):
+    """Arrays of a perceptron at N columns.
+
+    The inputs (those embedded first), the product of the first layer with the embedding (later its
+    gradient), the first layer for all inputs, its bias, the values of hidden units (layers, H, N),
+    and outputs; gradients in outputs, in hidden units (2, H, N: a layer and the one below), in the
+    first layer, and in the inputs.
+    """
+
+    inputs: np.ndarray
+    folded: np.ndarray
+    first: np.ndarray
+    bias: np.ndarray
+    hidden: np.ndarray
+    outputs: np.ndarray
+    d_outputs: np.ndarray
+    d_hidden: np.ndarray
+    d_first: np.ndarray
+    d_inputs: np.ndarray
+
+
+_0, _1, _HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
+_HIGHEST, _LOWEST = np.float32(89.0), np.float32(-87.3)  # exp is infinite, or nearly 0
+_LOG2_E = np.float32(1.44269504088896341)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+# exp on ±(ln 2)/2, as in the Cephes library: 1 + r + r² times this.
+_SERIES = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3)
+_SERIES += (4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+_E5, _E4, _E3, _E2, _E1, _E0 = map(np.float32, _SERIES)
+_UNIT = np.float32(2.0**-23)
+_TINY = np.float32(1e-8)  # in the denominators of Adam and RMSprop
+_KEPT, _ADDED = np.float32(0.9), np.float32(0.1)  # of the mean, by Adam
+_KEPT_SQUARE, _ADDED_SQUARE = np.float32(0.999), np.float32(0.001)
+_KEPT_LONGER, _ADDED_LESS = np.float32(0.99), np.float32(0.01)  # by RMSprop, as in PyTorch
+_LARGEST_GRADIENT = np.float32(5.0)
+
+NORMAL = (np.sqrt(2.0) * erfinv((np.arange(2**16) + 0.5) * 2.0**-15 - 1.0)).astype(np.float32)
+"""The levels of standard normal numbers: two a random word, as they cost as much as g."""
+
+
+@compiled
+def _exp(x):
+    """Return e^x within 3e-7, by what a loop does for several x at once."""
+    x = _HIGHEST if x > _HIGHEST else x
+    x = _LOWEST if x < _LOWEST else x
+    power = np.floor(x * _LOG2_E + _HALF)
+    r = x - power * _LN2_HIGH - power * _LN2_LOW
+    series = ((((_E5 * r + _E4) * r + _E3) * r + _E2) * r + _E1) * r + _E0
+    bits = int32((int32(power) + int32(127)) << int32(23))
+    return (series * r * r + r + _1) * np.int32(bits).view(np.float32)
+
+
+@compiled
+def fold_in(key, number):
+    """Return two random words of a key, two words, and a number: threefry2x32, 20 rounds."""
+    high, low = uint32(key[0]), uint32(key[1])
+    words = (low, uint32(high ^ low ^ uint32(0x1BD11BDA)), high)
+    a, b = high, uint32(low + uint32(number))
+    for rounds in range(5):
+        for turn in (13, 15, 26, 6) if rounds % 2 == 0 else (17, 29, 16, 24):
+            a = uint32(a + b)
+            b = uint32(a ^ uint32(uint32(b << uint32(turn)) | uint32(b >> uint32(32 - turn))))
+        a = uint32(a + words[rounds % 3])
+        b = uint32(b + words[(rounds + 1) % 3] + uint32(rounds + 1))
+    return a, b
+
+
+@compiled
+def normals(key, levels, out):
+    """Fill a flat array with standard normal numbers, two a random word."""
+    half = (out.size + 1) // 2
+    words = np.empty(half, np.uint32)
+    for i in range(half):
+        a, b = fold_in(key, i)
+        words[i] = a ^ b
+    for i in range(half):
+        out[i] = levels[words[i] & uint32(0xFFFF)]
+    for i in range(out.size - half):
+        out[half + i] = levels[words[i] >> uint32(16)]
+
+
+@compiled
+def draw_base(key, problem, recipe, levels, out):
+    """Fill out (d_y, N) with draws of the base density."""
+    flat = out.reshape(out.size)
+    if recipe.uniform:
+        for i in range(out.size):
+            a, b = fold_in(key, i)
+            flat[i] = np.float32((a ^ b) >> uint32(9)) * _UNIT - _HALF
+    else:
+        normals(key, levels, flat)
+    for k in range(len(out)):
+        for i in range(out.shape[1]):
+            out[k, i] = problem.centre[k] + problem.spread[k] * out[k, i]
+
+
+@compiled
+def _draw_rows(key, n, size, batches, rows):
+    """Begin rows with those of some batches of a size, without repetition in a batch."""
+    if size == n:
+        for i in range(batches * size):
+            rows[i] = i % n
+        return
+    # Sorting is expensive: one shuffle, from which every batch takes consecutive rows starting at a
+    # random position, cyclically.
+    order_key, place_key = fold_in(key, 0), fold_in(key, 1)
+    order, before, pairs = np.arange(n), np.empty(n, np.int64), np.empty(n, np.uint64)
+    # Among many rows two words are the same too often for a single sort.
+    for _ in range(int(np.ceil(3.0 * np.log(n) / np.log(2.0**32 - 1.0)))):
+        order_key, word_key = fold_in(order_key, 0), fold_in(order_key, 1)
+        for i in range(n):
+            a, b = fold_in(word_key, i)
+            pairs[i] = uint64(uint64(a ^ b) << uint64(32)) | uint64(i)
+            before[i] = order[i]
+        pairs.sort()
+        for i in range(n):
+            order[i] = before[pairs[i] & uint64(0xFFFFFFFF)]
+    high_key, low_key = fold_in(place_key, 0), fold_in(place_key, 1)
+    for batch in range(batches):
+        high, low = fold_in(high_key, batch), fold_in(low_key, batch)
+        place = ((high[0] ^ high[1]) % n * (2**32 % n) + (low[0] ^ low[1]) % n) % n
+        for i in range(size):
+            rows[batch * size + i] = order[(place + i) % n]
+
+
+def parts(flat, shape):
+    """Return views of the parameters of a perceptron.
+
+    Weights (width, embedded) and bias of the embedding; weights of the first layer for it and for
+    the plain inputs; biases (layers - 1, H) and weights (layers - 2, H, H) of hidden layers;
+    weights (outputs, H) and bias of the last.
+    """
+    embedded, width, plain, hidden, layers, outputs = shape
+    a = width * embedded
+    b = a + width
+    c = b + hidden * width
+    d = c + hidden * plain
+    e = d + hidden * (layers - 1)
+    f = e + hidden * hidden * (layers - 2)
+    g = f + outputs * hidden
+    return (
+        flat[:a].reshape(width, embedded),
+        flat[a:b],
+        flat[b:c].reshape(hidden, width),
+        flat[c:d].reshape(hidden, plain),
+        flat[d:e].reshape(layers - 1, hidden),
+        flat[e:f].reshape(layers - 2, hidden, hidden),
+        flat[f:g].reshape(outputs, hidden),
+        flat[g:],
+    )
+
+
+_parts = compiled(parts)
+
+
+@compiled
+def _pass_of(shape, N):
+    inputs, hidden = shape.embedded + shape.plain, shape.hidden
+    return Pass(
+        np.empty((inputs, N), np.float32),
+        np.empty((hidden, shape.embedded), np.float32),
+        np.empty((hidden, inputs), np.float32),
+        np.empty(hidden, np.float32),
+        np.empty((shape.layers - 1, hidden, N), np.float32),
+        np.empty((shape.outputs, N), np.float32),
+        np.empty((shape.outputs, N), np.float32),
+        np.empty((2, hidden, N), np.float32),
+        np.empty((hidden, inputs), np.float32),
+        np.empty((inputs, N), np.float32),
+    )
+
+
+@compiled
+def _rectified(weights, values, bias, out):
+    np.dot(weights, values, out)
+    for i in range(len(out)):
+        for j in range(out.shape[1]):
+            value = out[i, j] + bias[i]
+            out[i, j] = _0 if value < _0 else value
+
+
+@compiled
+def _forward(parameters, at):
+    """Compute hidden units and outputs of a perceptron from its inputs."""
+    embedding, shift, mixed, plain, biases, weights, last, bias = parameters
+    embedded = embedding.shape[1]
+    if embedded:
+        # A linear map of a linear map: one product with the inputs in place of two.
+        np.dot(mixed, embedding, at.folded)
+    for i in range(len(mixed)):
+        for k in range(embedded):
+            at.first[i, k] = at.folded[i, k]
+        for k in range(plain.shape[1]):
+            at.first[i, embedded + k] = plain[i, k]
+        total = biases[0, i]
+        for j in range(len(shift)):
+            total += mixed[i, j] * shift[j]
+        at.bias[i] = total
+    _rectified(at.first, at.inputs, at.bias, at.hidden[0])
+    for layer in range(len(weights)):
+        _rectified(weights[layer], at.hidden[layer], biases[layer + 1], at.hidden[layer + 1])
+    np.dot(last, at.hidden[len(weights)], at.outputs)
+    for k in range(len(last)):
+        for j in range(at.outputs.shape[1]):
+            at.outputs[k, j] += bias[k]
+
+
+@compiled
+def _masked(values, rectified, sums):
+    """Set to 0 where a unit is, and sum over columns."""
+    for i in range(len(values)):
+        total = _0
+        for j in range(values.shape[1]):
+            value = values[i, j] if rectified[i, j] > _0 else _0
+            values[i, j] = value
+            total += value
+        sums[i] = total
+
+
+@compiled
+def _backward(parameters, gradients, at, learns):
+    """Compute gradients in the parameters, or if it does not learn, in the inputs."""
+    embedding, shift, mixed, _, _, weights, last, _ = parameters
+    d_embedding, d_shift, d_mixed, d_plain, d_biases, d_weights, d_last, d_bias = gradients
+    depth = len(weights)
+    top, above = at.hidden[depth], at.d_hidden[depth % 2]
+    for i in range(len(top)):
+        for j in range(top.shape[1]):
+            above[i, j] = last[0, i] * at.d_outputs[0, j]
+        for k in range(1, len(last)):
+            for j in range(top.shape[1]):
+                above[i, j] += last[k, i] * at.d_outputs[k, j]
+    _masked(above, top, d_biases[depth])
+    if learns:
+        np.dot(at.d_outputs, top.T, d_last)
+        for k in range(len(last)):
+            d_bias[k] = _0
+            for j in range(top.shape[1]):
+                d_bias[k] += at.d_outputs[k, j]
+    for layer in range(depth - 1, -1, -1):
+        above, below = at.d_hidden[(layer + 1) % 2], at.d_hidden[layer % 2]
+        if learns:
+            np.dot(above, at.hidden[layer].T, d_weights[layer])
+        np.dot(weights[layer].T, above, below)
+        _masked(below, at.hidden[layer], d_biases[layer])
+    if not learns:
+        np.dot(at.first.T, at.d_hidden[0], at.d_inputs)
+        return
+    np.dot(at.d_hidden[0], at.inputs.T, at.d_first)
+    embedded = embedding.shape[1]
+    for i in range(len(mixed)):
+        for k in range(embedded):
+            at.folded[i, k] = at.d_first[i, k]
+        for k in range(d_plain.shape[1]):
+            d_plain[i, k] = at.d_first[i, embedded + k]
+    if not embedded:
+        return
+    np.dot(at.folded, embedding.T, d_mixed)
+    np.dot(mixed.T, at.folded, d_embedding)
+    for j in range(len(shift)):
+        d_shift[j] = _0
+    for i in range(len(mixed)):
+        for j in range(len(shift)):
+            d_mixed[i, j] += d_biases[0, i] * shift[j]
+            d_shift[j] += mixed[i, j] * d_biases[0, i]
+
+
+@compiled
+def _clip(gradient):
+    norm2 = _0
+    for i in range(len(gradient)):
+        norm2 += gradient[i] * gradient[i]
+    norm = np.sqrt(norm2)
+    if not norm < _LARGEST_GRADIENT:
+        for i in range(len(gradient)):
+            gradient[i] = gradient[i] / norm * _LARGEST_GRADIENT
+
+
+@compiled
+def adam(parameters, gradient, mean, square, rate, count):
+    """Make the step of Adam of that number, from 1."""
+    step = np.float32(rate / (1.0 - 0.9**count))
+    growth = np.float32(1.0 / (1.0 - 0.999**count))
+    for i in range(len(parameters)):
+        mean[i] = _KEPT * mean[i] + _ADDED * gradient[i]
+        square[i] = _KEPT_SQUARE * square[i] + _ADDED_SQUARE * gradient[i] * gradient[i]
+        parameters[i] -= step * mean[i] / (np.sqrt(square[i] * growth) + _TINY)
+
+
+@compiled
+def rmsprop(parameters, gradient, square, rate):
+    """Make a step of RMSprop, as PyTorch has it."""
+    for i in range(len(parameters)):
+        square[i] = _KEPT_LONGER * square[i] + _ADDED_LESS * gradient[i] * gradient[i]
+        parameters[i] -= np.float32(rate) * gradient[i] / (np.sqrt(square[i]) + _TINY)
+
+
+@compiled
+def _basis(problem, features, row, Y, column, slope, out):
+    """Fill out (m,) with the basis functions at the x of a row and the y of a column of Y.
+
+    With a slope they are the values whose sum with factors gives the derivative in y (`_pull`).
+    """
+    m = len(out)
+    for j in range(m):
+        out[j] = problem.phases[j]
+    for k in range(len(Y)):
+        if features:
+            for j in range(m):
+                out[j] += problem.anchors[k, j] * Y[k, column]
+        else:
+            y = problem.inverse_y[k] * Y[k, column]
+            for j in range(m):
+                # Differences, not a product: float32 would cancel.
+                out[j] -= (problem.anchors[k, j] - y) * (problem.anchors[k, j] - y)
+    conditional = len(problem.part) > 0
+    if features:
+        scale = np.float32(np.sqrt(2.0 / m))
+        for j in range(m):
+            angle = out[j] + problem.part[row, j] if conditional else out[j]
+            out[j] = -scale * np.sin(angle) if slope else scale * np.cos(angle)
+        return
+    for j in range(m):
+        out[j] = _exp(out[j])
+    if conditional:
+        for j in range(m):
+            out[j] *= problem.part[row, j]
+
+
+@compiled
+def _pull(problem, features, weights, slopes, y, k):
+    """Return the derivative of f in the k-th dimension of y."""
+    place, factor, total = _0, _1, _0
+    if not features:
+        place = problem.inverse_y[k] * y
+        factor = np.float32(2.0) * problem.inverse_y[k]
+    for j in range(len(weights)):
+        total += weights[j] * slopes[j] * (problem.anchors[k, j] - place)
+    return factor * total
+
+
+@compiled
+def f_values(weights, problem, features, rows, Y, out):
+    """Fill out (N,) with f at the x of some rows (N,) and Y (d_y, N)."""
+    values = np.empty(len(weights), np.float32)
+    for i in range(len(rows)):
+        _basis(problem, features, rows[i], Y, i, False, values)
+        out[i] = _0
+        for j in range(len(values)):
+            out[i] += weights[j] * values[j]
+
+
+@compiled
+def mean_kernel(A, B):
+    """Return the mean of exp(-|a - b|²) over the columns of A (d, n) and B (d, N)."""
+    total, distances = 0.0, np.empty(B.shape[1], np.float32)
+    for i in range(A.shape[1]):
+        distances[:] = _0
+        for k in range(len(A)):
+            for j in range(B.shape[1]):
+                distances[j] += (A[k, i] - B[k, j]) * (A[k, i] - B[k, j])
+        of_row = _0
+        for j in range(B.shape[1]):
+            of_row += _exp(-distances[j])
+        total += of_row
+    return total / (A.shape[1] * B.shape[1])
+
+
+@compiled
+def penalty_gradient(problem, features, weights):
+    """Return the gradient of η/2 ‖f‖² in the weights."""
+    smooth = np.empty_like(weights)
+    for i in range(len(weights)):
+        total = weights[i]
+        if len(problem.gram) and not features:
+            total = _0
+            for j in range(len(weights)):
+                total += problem.gram[i, j] * weights[j]
+        smooth[i] = problem.penalty * total
+    return smooth
+
+
+@compiled
+def _take(source, rows, start, out, row, column, count):
+    """Copy columns of a source, those of rows from `start` on, to a place in an array."""
+    for k in range(len(source)):
+        for i in range(count):
+            out[row + k, column + i] = source[k, rows[start + i]]
+
+
+@compiled
+def _copy(source, start, out, row, column, count):
+    for k in range(len(source)):
+        for i in range(count):
+            out[row + k, column + i] = source[k, start + i]
+
+
+@compiled
+def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
+    """Update f from what g draws at the first rows."""
+    size = recipe.batch_size
+    for j in range(len(values)):
+        gradient[j] = _0
+    for i in range(size):
+        _basis(problem, recipe.features, rows[i], sampler.outputs, i, False, values)
+        for j in range(len(values)):
+            gradient[j] += values[j]
+        _basis(problem, recipe.features, rows[i], problem.Y, rows[i], False, values)
+        for j in range(len(values)):
+            gradient[j] -= values[j]
+    smooth = penalty_gradient(problem, recipe.features, state.f)
+    for j in range(len(values)):
+        gradient[j] = gradient[j] / np.float32(size) + smooth[j]
+    _clip(gradient)
+    adam(state.f, gradient, state.f_mean, state.f_square, recipe.learning_rate, count)
+
+
+@compiled
+def _update_dual(state, recipe, dual, nu, gradients, gradient):
+    """Update ν from its inputs: at draws of g, then as many of p_0."""
+    _forward(nu, dual)
+    size, share = recipe.batch_size, np.float32(1.0 / recipe.batch_size)
+    for i in range(size):
+        dual.d_outputs[0, i] = -share
+        dual.d_outputs[0, size + i] = share * _exp(dual.outputs[0, size + i])
+    _backward(nu, gradients, dual, True)
+    _clip(gradient)
+    rmsprop(state.nu, gradient, state.nu_square, recipe.learning_rate)
+
+
+@compiled
+def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, work, count):
+    """Update g by the gradient of w mean ν - mean f at what it draws at rows from `start` on."""
+    (g, nu), (d_g, d_nu), (values, gradient) = nets, gradients, work
+    size = recipe.batch_size
+    for i in range(size):
+        dual.d_outputs[0, i] = recipe.dual_weight / np.float32(size)
+    _forward(nu, dual)
+    _backward(nu, d_nu, dual, False)
+    for i in range(size):
+        _basis(problem, recipe.features, rows[start + i], own.outputs, i, True, values)
+        for k in range(len(own.outputs)):
+            pulled = _pull(problem, recipe.features, state.f, values, own.outputs[k, i], k)
+            own.d_outputs[k, i] = dual.d_inputs[k, i] - pulled / np.float32(size)
+    _backward(g, d_g, own, True)
+    adam(state.g, gradient, state.g_mean, state.g_square, recipe.learning_rate, count)
+
+
+@compiled
+def advance(state, problem, recipe, levels, seed, first, count):
+    """Train for some iterations from the `first` on; the state changes in place.
+
+    O(B m + B H²) time an update, for B rows a batch, m basis functions and H units. `levels` are
+    `NORMAL`, the seed has 32 bits.
+    """
+    size, (d_y, n), d_x = recipe.batch_size, problem.Y.shape, len(problem.X)
+    latent, seen = recipe.sampler.plain, DUAL_UPDATES * size
+    own, others = _pass_of(recipe.sampler, size), _pass_of(recipe.sampler, seen)
+    dual, dual_of_own = _pass_of(recipe.dual, 2 * size), _pass_of(recipe.dual, size)
+    values, f_gradient = np.empty_like(state.f), np.empty_like(state.f)
+    g_gradient, nu_gradient = np.empty_like(state.g), np.empty_like(state.nu)
+    g, d_g = _parts(state.g, recipe.sampler), _parts(g_gradient, recipe.sampler)
+    nu, d_nu = _parts(state.nu, recipe.dual), _parts(nu_gradient, recipe.dual)
+    rows, priors = np.empty(seen + size, np.int64), np.empty((d_y, seen), np.float32)
+    noise = np.empty((latent, size), np.float32), np.empty((latent, seen + size), np.float32)
+    for number in range(first, first + count):
+        key = fold_in((uint32(0), uint32(seed)), number)
+        f_key, g_key = fold_in(key, 0), fold_in(key, 1)
+        for update in range(-1, SAMPLER_UPDATES):
+            of_f = update < 0
+            before = 0 if of_f else seen
+            noise_key, prior_key, batches, drawn = f_key, f_key, 1, noise[0]
+            if not of_f:
+                noise_key = fold_in(fold_in(g_key, update), 0)
+                prior_key = fold_in(fold_in(g_key, update), 1)
+                batches, drawn = DUAL_UPDATES + 1, noise[1]
+            _draw_rows(fold_in(noise_key, 0), n, size, batches, rows)
+            normals(fold_in(noise_key, 1), levels, drawn.reshape(drawn.size))
+            _copy(drawn, before, own.inputs, d_x, 0, size)
+            _take(problem.X, rows, before, own.inputs, 0, 0, size)
+            _forward(g, own)
+            if of_f:
+                _update_f(state, problem, recipe, rows, own, values, f_gradient, number + 1)
+                continue
+            draw_base(prior_key, problem, recipe, levels, priors)
+            # g does not change before its own update, so that one product serves all of ν.
+            _copy(drawn, 0, others.inputs, d_x, 0, seen)
+            _take(problem.X, rows, 0, others.inputs, 0, 0, seen)
+            _forward(g, others)
+            for batch in range(DUAL_UPDATES):
+                start = batch * size
+                _copy(others.outputs, start, dual.inputs, 0, 0, size)
+                _copy(priors, start, dual.inputs, 0, size, size)
+                for column in (0, size):
+                    _take(problem.X, rows, start, dual.inputs, d_y, column, size)
+                _update_dual(state, recipe, dual, nu, d_nu, nu_gradient)
+            _copy(own.outputs, 0, dual_of_own.inputs, 0, 0, size)
+            _take(problem.X, rows, seen, dual_of_own.inputs, d_y, 0, size)
+            work, step = (values, g_gradient), SAMPLER_UPDATES * number + update + 1
+            nets, gradients = (g, nu), (d_g, d_nu)
+            _update_g(
+                state, problem, recipe, rows, seen, own, dual_of_own, nets, gradients, work, step
+            )
