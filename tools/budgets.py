@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "evidence": (660, ["evidence"]),
     "pages": (840, ["pages", "webpage"]),
-    "papers": (4790, ["papers"]),
+    "papers": (4800, ["papers"]),
     "table": (1485, ["comparison", "tabular.py", "table_model.py"]),
     "the rest": (
         910,
@@ -60,7 +60,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 705
-TESTS = 15240
+TESTS = 15300
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -11,11 +11,8 @@ from kcde.arrays import array_namespace, cholesky, inverse_of_factor, solve_tria
 from kcde.linalg.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 
 __all__ = [
-    "PivotedCholesky",
-    "nonnegative_least_squares",
-    "pivoted_cholesky",
-    "solve_positive_definite",
-]
+    "PivotedCholesky", "nonnegative_least_squares", "pivoted_cholesky", "solve_positive_definite",
+]  # fmt: skip
 
 
 log = logging.getLogger(__name__)
