@@ -45,8 +45,11 @@ OF_A_CLASS = {
     "Defensive": {"check_regressor_multioutput": "the estimator it has by default is of one y"},
     **{
         name: {
-            "check_methods_sample_order_invariance": "the mean is that of draws, which follow on "
-            "those of the rows before"
+            check: "the mean is that of draws, which follow on those of the rows before"
+            for check in (
+                "check_methods_sample_order_invariance",
+                "check_methods_subset_invariance",
+            )
         }
         for name in ("ConditionalMAF", "ConditionalRealNVP")
     },
