@@ -68,7 +68,10 @@ def run_command(
         add(json_object(text, "--define", '{"Mine": {"estimator": "LSCDE"}}'))
     if dataset:
         fitting = [method for method in cls.methods if dataset in cls.only.get(method, [dataset])]
-        methods = [each if each in cls.beside else key_of(each, fitting) for each in methods]
+        # A factor's method is followed by its columns: KCEF-F/01-03.
+        named = [each.partition("/") for each in methods]
+        keys = [first if first in cls.beside else key_of(first, fitting) for first, _, _ in named]
+        methods = [key + slash + of for key, (_, slash, of) in zip(keys, named, strict=True)]
     given = dict(map(_assigned, changes)) | {"data_dir": data_dir, "catalogue": catalogue}
     given["files"] = tuple(files)
     given |= {"backend": backend} if "backend" in cls.parameters() else {}
