@@ -62,6 +62,7 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(kcde_run, raw, tmp_path,
     [
         (["r_bench"], "no experiment 'r_bench' (did you mean `r_benchmark`?)"),
         ([*JOB, "LSCD"], "no method 'LSCD' (did you mean `LSCDE`?)"),
+        (["factors", "smoke-joint", "KCEF-M/01-99"], "columns 1-3; got 1-99"),
         (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),
         ([*JOB, "LSCDE", "--set", "splits=few"], "splits must be of the kind int"),
         ([*JOB, "LSCDE", "--scale", "small"], "--scale must be one of smoke, laptop, paper"),
