@@ -12,7 +12,7 @@ from kcde.papers import registry
 from kcde.papers.kcef import claims
 from kcde.papers.kcef.grid import FULL, ISOTROPIC
 
-FIG1, FIG4 = registry.ARTEFACTS["kcef/fig1"], registry.ARTEFACTS["kcef/fig4"]
+FIG1, FIG4, VARIED = (registry.ARTEFACTS[f"kcef/fig{end}"] for end in ("1", "4", "1-variants"))
 RULES = registry.ARTEFACTS["kcef/table2-readings"]
 DEPENDENCE = 0.143
 SIZES = (200, 2000, 8000)
@@ -32,15 +32,13 @@ LOSSES = {
 def frame(rows):
     columns = ["dataset", "method", "dim", "split", "metric", "value"]
     table = pd.DataFrame(rows, columns=columns).reindex(columns=scores.COLUMNS)
-    ok = table["value"].notna()
-    table["status"] = ok.map({True: "ok", False: "failed"})
+    table["status"] = np.where(table["value"].notna(), "ok", "failed")
     return table.assign(experiment="joint", variant="as-published", setting="{}", detail="")
 
 
 def grid(losses=None, noise=0.003, sizes=SIZES, level=0.0):
     """Return scores of grid data; a method's loss is `LOSSES` but for `losses`, plus a level."""
-    rng = np.random.default_rng(0)
-    rows = []
+    rng, rows = np.random.default_rng(0), []
     for n in sizes:
         for run in range(5):
             common = noise * rng.normal()
@@ -68,9 +66,7 @@ def changed(method, by):
 
 def alike(ours, rivals, **more):
     """Return scores where both graphs of KCEF lose `ours`, and the others `rivals`."""
-    names = dict.fromkeys((FULL, "KCEF-M"), ours) | dict.fromkeys(
-        ("LSCDE-F", "LSCDE-M", "NADE"), rivals
-    )
+    names = dict.fromkeys(LOSSES, rivals) | dict.fromkeys((FULL, "KCEF-M"), ours)
     return grid({name: (loss, 0.0, 0.5) for name, loss in names.items()}, **more)
 
 
@@ -205,13 +201,18 @@ def test_gaps_and_likelihoods_are_those_of_the_scores():
     own = table[(table["dataset"] == "grid-200") & (table["metric"] != "independence")]
     means = own.groupby("method")["value"].mean()
     gap = made[(made["panel"] == "d=3") & (made["x"] == 200)].set_index("method")
-    assert gap.loc["KCEF-M-converged", "y"] == pytest.approx(
-        means["KCEF-M-converged"] - means["exact"]
-    )
+    loss = means["KCEF-M-converged"] - means["exact"]
+    assert gap.loc["KCEF-M-converged", "y"] == pytest.approx(loss)
     assert gap.loc["KCEF-M-converged", "series"] == "converged"
     red = made[made["panel"] == "red-wine"].set_index(["series", "method"])["y"]
     assert red["authors' code", "KCEF-M"] == 13.0
     assert red["published", "KCEF-F"] == 11.8
+
+
+def test_variants_show_the_isotropic_kernel_against_d_alone():
+    made = VARIED.build(VARIED, grid({"KCEF-F-500-rows": LOSSES[ISOTROPIC]}), [])
+    own = made[made["method"].isin([ISOTROPIC, "KCEF-F-500-rows"])]
+    assert set(own.groupby(["method", "panel"]).groups) == {("KCEF-F-500-rows", "n=2000")}
 
 
 def written(folder, methods):

@@ -6,9 +6,10 @@ where the model is well specified, and claim K12.
 
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -30,72 +31,92 @@ _Y = {"d": "log-likelihood (nats)", "n": "log-likelihood per dimension (nats)"}
 
 _BOUNDS = {"entropy": ("exact entropy", "-"), "independence": ("no dependence", (0, (1, 1.5)))}
 
-_PALE = 0.35  # opacity of what is as in figure 1, where a figure shows what else changes
+_PALE = "#B0B0B0"  # of what is as in figure 1, where a figure shows what else changes
 
 _REACH = 8.0
 """Points farther below the bound than this many times the median distance are arrows at the edge,
 so that an outlier does not flatten the other curves."""
 
 
-def draw(
-    artefact: Artefact,
-    frame: pd.DataFrame,
-    stem: Path,
-    pale: Collection[str] = (),
-    named: Mapping[str, str] | None = None,
-) -> list[Path]:
-    """Draw the panels of the CSV, which share the vertical axis where they are alike.
-
-    Methods may be drawn pale, and with the look and name of another.
-    """
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the panels of the CSV, which share the vertical axis where they are alike."""
     frame = frame[frame["stat"] == "mean"]
-    methods = [name for name in frame["method"].unique() if name != EXACT]
-    looks = {name: style.line(name) for name in methods}
-    for name in looks.keys() & pale:
-        looks[name]["alpha"] = _PALE
-    shown = {(named or {}).get(name, name): looks[name] for name in methods}
-    shown |= {name: style.line(name) for name in (named or {}).values()}
-    frame = frame.replace({"method": dict(named or {})})
+    looks = {name: _look(name) for name in frame["method"].unique() if name != EXACT}
     panels = list(dict.fromkeys(frame["panel"]))
     width = style.PAGE if len(panels) > 1 else style.COLUMN
     alike = len(panels) > 1 and len({name[0] for name in panels}) == 1
     with style.figure(width, 3.1, columns=len(panels), squeeze=False, sharey=alike) as (made, grid):
         for letter, name, axes in zip("abc", panels, grid[0], strict=False):
             own = frame[frame["panel"] == name]
-            axes.set_ylim(*_limits(frame if alike else own))
-            (axis_of_counts if name[0] == "d" else axis_of_dimensions)(axes)
-            _draw_curves(axes, own, shown)
+            _draw_panel(axes, own, frame if alike else own, looks)
             axes.set_xlabel(_X[name[0]])
             fixed, _, waves = name.partition(",a=")
             before = f"{waves} wave{'' if waves == '1' else 's'}, " if waves else ""
             style.panel_title(axes, letter if len(panels) > 1 else "", f"{before}${fixed}$")
             if axes is grid[0, 0] or not alike:
                 axes.set_ylabel(_Y[name[0]])
-        keys = {name: look | {"marker": style.marker(name)} for name, look in shown.items()}
-        keys |= {text: {"color": style.EXACT, "linestyle": look} for text, look in _BOUNDS.values()}
-        handles = [style.key(display(name), **look) for name, look in keys.items()]
-        style.legend_above(made, handles, columns=4 if len(panels) > 1 else 2)
+        handles = [style.key(display(name), **look) for name, look in looks.items()]
+        style.legend_above(made, handles + _keys_of_bounds(), columns=4 if len(panels) > 1 else 2)
         return style.save(made, stem)
 
 
-def _draw_curves(axes, frame: pd.DataFrame, looks: Mapping) -> None:
+def _look(method: str) -> dict:
+    return style.line(method) | {"marker": style.marker(method)}
+
+
+def _keys_of_bounds() -> list:
+    return [style.key(text, color=style.EXACT, linestyle=look) for text, look in _BOUNDS.values()]
+
+
+def _draw_panel(axes, frame: pd.DataFrame, limiting: pd.DataFrame, looks: Mapping) -> None:
     """Draw the curves of a panel; means below the axis are arrow heads, the lowest in figures."""
+    axes.set_ylim(*_limits(limiting))
     floor = axes.get_ylim()[0]
+    (axis_of_counts if frame["panel"].iloc[0][0] == "d" else axis_of_dimensions)(axes)
     for (method, series), curve in frame.groupby(["method", "series"], sort=False):
         curve = curve.sort_values("x")
         if method == EXACT:
             dashes = _BOUNDS[series][1]
             axes.plot(curve["x"], curve["y"], color=style.EXACT, ls=dashes, lw=1.0, zorder=1)
             continue
-        look, mark = looks[method], {"marker": style.marker(method), "markersize": 2.8}
-        axes.plot(curve["x"], curve["y"], **look, **mark, linewidth=1.2, zorder=3)
-        bars = look | {"linestyle": "-", "linewidth": 1.0, "zorder": 2}
-        axes.vlines(curve["x"], curve["y_low"], curve["y_high"], **bars)
+        colour = looks[method]["color"]
+        axes.plot(curve["x"], curve["y"], **looks[method], markersize=2.8, linewidth=1.2, zorder=3)
+        axes.vlines(curve["x"], curve["y_low"], curve["y_high"], color=colour, lw=1.0, zorder=2)
         for k, low in enumerate(curve[curve["y"] < floor].sort_values("y").itertuples()):
-            axes.plot(low.x, floor, "v", color=look["color"], markersize=4, clip_on=False)
+            axes.plot(low.x, floor, "v", color=colour, markersize=4, clip_on=False)
             if not k:
                 said = f"{low.y:.3g}".replace("-", "−")
-                style.beside(axes, said, (low.x, floor), 4, look["color"], va="bottom")
+                style.beside(axes, said, (low.x, floor), 4, colour, va="bottom")
+
+
+def draw_variants(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw a row of panels for each variant that has scores: what changed over figure 1 in grey."""
+    frame = frame[frame["stat"] == "mean"]
+    variants = {name: of for name, of in _VARIANTS.items() if set(of) <= set(frame["method"])}
+    panels = list(dict.fromkeys(frame["panel"]))
+    drawn = {
+        name: {"color": _PALE, "linestyle": style.line(name)["linestyle"], "marker": marker}
+        for name, marker in zip(METHODS, "^svDx", strict=True)
+    }
+    limiting = frame[frame["method"].isin([*drawn, EXACT])]
+    shape = {"rows": len(variants), "columns": len(panels), "squeeze": False, "sharex": "col"}
+    with style.figure(style.PAGE, 0.7 + 1.75 * len(variants), **shape) as (made, grid):
+        letters = iter("abcdefgh")
+        for row, (title, changed) in zip(grid, variants.items(), strict=True):
+            looks = drawn | {name: _look(other) for name, other in changed.items()}
+            shown = frame[frame["method"].isin([*looks, EXACT])]
+            for axes, name in zip(row, panels, strict=True):
+                own, limits = (each[each["panel"] == name] for each in (shown, limiting))
+                _draw_panel(axes, own, limits, looks)
+                axes.set_ylabel(_Y[name[0]].replace(" per", "\nper"))
+                axes.set_xlabel(_X[name[0]] if axes.get_subplotspec().is_last_row() else "")
+                before = f"{title}, " if axes is row[0] else ""
+                style.panel_title(axes, next(letters), f"{before}${name}$")
+            keys = [style.key(display(name), **looks[name]) for name in changed]
+            row[0].legend(handles=keys, loc="lower right", frameon=False, fontsize=6)
+        keys = [style.key(f"{display(name)}, figure 1", **look) for name, look in drawn.items()]
+        style.legend_above(made, keys + _keys_of_bounds(), columns=4)
+        return style.save(made, stem)
 
 
 def _limits(frame: pd.DataFrame) -> tuple[float, float]:
@@ -126,16 +147,11 @@ def axis_of_dimensions(axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
 
 
-def build_converged(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves without the isotropic kernel, which only decides claim K6."""
-    return grid.curves(artefact, scores[scores["method"] != grid.ISOTROPIC], files)
-
-
-def build_rows(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves of figure 1, and against d that of the isotropic kernel of figure 5."""
-    frame = grid.curves(artefact, scores, files)
+def build_variants(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return the curves, of the isotropic kernel only what claim K6 sets beside figure 5."""
+    frame = grid.curves(artefact, scores[scores["method"] != grid.ISOTROPIC], files)
     hidden = frame["panel"].str.startswith("d=") & frame["method"].eq("KCEF-F-500-rows")
-    return frame[~hidden].sort_values("panel", kind="stable", ignore_index=True)
+    return frame[~hidden].reset_index(drop=True)
 
 
 METHODS = ["KCEF-F-anisotropic", "KCEF-M", "LSCDE-F", "LSCDE-M", "NADE"]
@@ -159,41 +175,27 @@ FIG1 = Artefact(
 )
 
 
-def _variant(
-    name: str,
-    methods: list[str],
-    build=grid.curves,
-    named: dict | None = None,
-    only: dict | None = None,
-) -> Artefact:
-    """Return figure 1 with other methods, some drawn with the names that those of it have."""
-    shown = {"datasets": grid.DATASETS, "methods": [*methods, "exact"], "only": only or {}}
-    picture = partial(draw, pale=METHODS, named=named or {})
-    changes = {"shows": {"joint": shown}, "build": build, "draw": picture}
-    return replace(FIG1, name=name, stage=READINGS, claims={}, **changes)
+_BY_COLUMN = {"LSCDE-F-anisotropic": "LSCDE-F", "LSCDE-M-anisotropic": "LSCDE-M"}
+_VARIANTS = {
+    "LSCDE with a bandwidth for each column": _BY_COLUMN,
+    "NADE without early stopping": {"NADE-unstopped": "NADE"},
+    "KCEF tuned on 500 rows": {
+        f"{name}-500-rows": name for name in (grid.FULL, "KCEF-M", grid.ISOTROPIC)
+    },
+    "KCEF to convergence, LSCDE as above": {
+        "KCEF-F-converged": grid.FULL,
+        "KCEF-M-converged": "KCEF-M",
+        **_BY_COLUMN,
+    },
+}
+"""Title of a row to what changed, each with the method whose look it has."""
 
+_VARIED = dict.fromkeys([*METHODS, "KCEF-F", *chain.from_iterable(_VARIANTS.values()), "exact"])
+_OF_VARIANTS = {"datasets": grid.DATASETS, "methods": list(_VARIED)}
+_OF_VARIANTS["only"] = {name: ["grid-2000"] for name in ("KCEF-F", "KCEF-F-500-rows")}  # for K6
 
-_LSCDE = ["LSCDE-F", "LSCDE-F-anisotropic", "LSCDE-M", "LSCDE-M-anisotropic"]
-_ROWS = {f"{name}-500-rows": name for name in (grid.ISOTROPIC, grid.FULL, "KCEF-M")}
-
-VARIANTS = [
-    _variant(
-        "fig1-converged",
-        ["KCEF-F", "KCEF-F-converged", "KCEF-M-converged", *_LSCDE[1::2], "NADE"],
-        only={"KCEF-F": ["grid-2000"]},  # for claim K6
-        build=build_converged,
-        named={"KCEF-F-converged": grid.FULL, "KCEF-M-converged": "KCEF-M"},
-    ),
-    _variant("fig1-lscde", ["KCEF-F-anisotropic", "KCEF-M", *_LSCDE, "NADE"]),
-    _variant("fig1-nade", [*METHODS, "NADE-unstopped"]),
-    _variant(
-        "fig1-rows",
-        [*_ROWS, "LSCDE-F", "LSCDE-M", "NADE"],
-        only={"KCEF-F-500-rows": ["grid-2000"]},  # for claim K6
-        build=build_rows,
-        named=_ROWS,
-    ),
-]
+VARIANTS = replace(FIG1, name="fig1-variants", stage=READINGS, claims={}, draw=draw_variants)
+VARIANTS = replace(VARIANTS, shows={"joint": _OF_VARIANTS}, build=build_variants)
 
 
 _AGAINST_D = partial(grid.curves, views=[grid.against_d])
