@@ -32,7 +32,8 @@ def picture(
 ) -> list[Path]:
     """Draw the primary metric of a table: a panel for each data set, a row for each method.
 
-    Values beyond the widest range of `artefact.axis` become arrows with their number. With
+    Values beyond the widest range of `artefact.axis` become arrows with their number; a panel in
+    which these are most means has them on an axis that is logarithmic beyond ten nats. With
     `one_axis` all panels show the same range, as for differences; `through` draws published values
     dashed through all rows, as they may belong to any.
     """
@@ -51,10 +52,14 @@ def picture(
         for axes, dataset in zip(panels, datasets, strict=False):
             cells = primary[primary["dataset"] == dataset].set_index("method").reindex(methods)
             limits = _limits(primary if one_axis else cells, artefact.axis)
+            logarithmic = bool(limits[1] > artefact.axis[1])
+            if logarithmic:
+                axes.set_xscale("symlog", linthresh=10.0)
+                axes.xaxis.get_major_locator().set_params(numticks=4)
             beyond |= _draw_panel(axes, cells, limits)
             for value in cells["published_mean"].dropna() if through else ():
                 axes.axvline(value, color=style.GREY, linestyle="--", linewidth=0.8, zorder=1)
-            style.panel_title(axes, "", dataset)
+            style.panel_title(axes, "", dataset + ", logarithmic" * logarithmic)
         for axes in panels[len(datasets) :]:
             axes.set_axis_off()
         for leftmost in grid[:, 0]:
@@ -83,6 +88,8 @@ def _limits(cells: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, fl
     inside = (mean > widest[0]) & (mean < widest[1])
     values = [*mean[inside], *cells["median"].to_numpy(float)[inside], *cells["published_mean"]]
     values = np.array([value for value in values if widest[0] < value < widest[1]])
+    if 2 * inside.sum() < np.isfinite(mean).sum():
+        return widest[0], 2.0 * mean.max(where=np.isfinite(mean), initial=widest[1])
     if not len(values):
         return widest
     low, high = values.min(), values.max()
@@ -101,8 +108,9 @@ def _draw_panel(axes, cells: pd.DataFrame, limits: tuple[float, float]) -> np.nd
     axes.set_xlim(*limits)
     axes.set_ylim(len(cells) - 0.4, -0.6)
     low, high = limits
-    # Numbers of a narrow range have so many digits that four or five would touch.
-    axes.xaxis.set_major_locator(MaxNLocator(3 if high - low < _NARROW else 4))
+    if axes.get_xscale() == "linear":
+        # Numbers of a narrow range have so many digits that four or five would touch.
+        axes.xaxis.set_major_locator(MaxNLocator(3 if high - low < _NARROW else 4))
     axes.tick_params(axis="y", length=0)
     beyond = np.zeros(2, dtype=bool)
     for row, (cell, reach) in enumerate(zip(cells.itertuples(), _reach(cells), strict=True)):

@@ -226,6 +226,7 @@ def _of_all_sets(
     own, outlying = cells.groupby("method"), cells["dataset"].isin(OUTLYING)
     worst = cells.loc[own["capped"].idxmax()].set_index("method")
     known = own["over_marginal"].count()
+    below = (cells["over_marginal"] > 0.0).groupby(cells["method"]).sum()
     without = cells[~outlying].groupby("method")["rank"].mean()
     table = pd.DataFrame(
         {
@@ -240,9 +241,7 @@ def _of_all_sets(
             **own[["capped", "crps", "crps_rank", *COVERAGES]].mean(),
             "worst": worst["dataset"],
             "worst_capped": worst["capped"],
-            "below_marginal": own["over_marginal"]
-            .apply(lambda x: (x > 0.0).sum())
-            .where(known > 0),
+            "below_marginal": below.where(known > 0),
             "of_marginal": known.where(known > 0),
             "rank_without": without if outlying.any() else np.nan,
         }
@@ -295,7 +294,8 @@ def first_shares(ranks: pd.DataFrame, losses: pd.DataFrame) -> pd.Series:
 _MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is shown
 _MOST = 1.0  # nats of excess from which on the colour is the same
 _DARK = 0.55  # of the colour scale, from where on letters on it are white
-_ROW, _HEAD, _FOOT = 0.2, 0.7, 1.2  # inches a method, of the colour scale, and of the names below
+_ROW, _HEAD, _FOOT = 0.2, 0.85, 1.1  # inches a method, of keys above, and of the names below
+_LOW, _GAP = 0.75, 0.8  # rows: height of a method that is not ranked, and what sets these apart
 _FAILED = "✕"
 
 
@@ -381,11 +381,9 @@ def _by_rank(methods: pd.DataFrame) -> str:
     for row in methods.itertuples():
         name = display(row.method)
         cells = [f"**{name}**" if row.best else name, rounded(row.rank), rounded(row.rank_without)]
-        cells += [
-            percent(row.first_share),
-            "" if math.isnan(row.p_value) else probability(row.p_value),
-        ]
-        cells += [number(row.capped), f"{row.worst} {number(row.worst_capped)}"]
+        p_value = "" if math.isnan(row.p_value) else probability(row.p_value)
+        cells += [percent(row.first_share), p_value, number(row.capped)]
+        cells.append(f"{row.worst} {number(row.worst_capped)}")
         cells.append(f"{whole(row.below_marginal)} of {whole(row.of_marginal)}")
         cells += [whole(row.failed) if row.failed else "", _known(".3f")(row.crps)]
         cells += [rounded(row.crps_rank), *(percent(getattr(row, name)) for name in COVERAGES)]
@@ -401,8 +399,7 @@ def _grid(cells: pd.DataFrame, names: list[str]) -> str:
     found = {(row.dataset, row.method): _cell(row) for row in cells.itertuples()}
     sizes = cells.groupby("dataset", sort=False)["n_train"].first()
     rows = [
-        [dataset, "" if math.isnan(n) else f"{n:.0f}"]
-        + [found.get((dataset, m), "") for m in names]
+        [dataset, _known(".0f")(n), *(found.get((dataset, name), "") for name in names)]
         for dataset, n in sizes.items()
     ]
     titles = [f"{display(name)} ‡" if name in GIVEN else display(name) for name in names]
@@ -417,33 +414,39 @@ def _cell(row) -> str:
 
 
 def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
-    """Draw the excess over the best of each set, with methods by rank."""
+    """Draw the excess over the best of each set, with methods by rank, and below them the rest."""
     from matplotlib import colormaps
 
     sizes = cells.groupby("dataset", sort=False)["n_train"].first()
     names, datasets = list(ranks.index), list(sizes.index)
     wide = cells.pivot(index="method", columns="dataset", values="excess")
     values = wide.reindex(index=names, columns=datasets).to_numpy(float)
-    with style.figure(style.PAGE, _HEAD + _FOOT + _ROW * max(len(names), 4)) as (made, axes):
-        colours = colormaps["Oranges"].with_extremes(bad="white")
-        image = axes.imshow(values, cmap=colours, vmin=0.0, vmax=_MOST, aspect="auto")
+    low = ranks.isna().to_numpy()
+    heights = np.where(low, _LOW, 1.0)
+    ends = np.cumsum(heights) + _GAP * low
+    places = dict(zip(names, ends - heights / 2.0, strict=True))
+    with style.figure(style.PAGE, _HEAD + _FOOT + _ROW * max(ends[-1], 4)) as (made, axes):
+        look = {"cmap": colormaps["Oranges"], "vmin": 0.0, "vmax": _MOST, "edgecolors": "white"}
+        for part, said in ((low, "not ranked"), (~low, "mean rank")):
+            if part.any():
+                edges = np.array([(ends - heights)[part][0], *ends[part]])
+                image = axes.pcolormesh(np.arange(-0.5, len(datasets)), edges, values[part], **look)
+                above = {"xytext": (-3.5, 1), "va": "bottom", "fontsize": 7}
+                style.beside(axes, said, (-0.5, edges[0]), -3.5, style.GREY, **above)
         for cell in cells.itertuples():
-            _number(axes, cell, datasets.index(cell.dataset), names.index(cell.method))
+            _number(axes, cell, datasets.index(cell.dataset), places[cell.method])
         rows = [name if np.isnan(n) else f"{name}  {n:.0f}" for name, n in sizes.items()]
         axes.set_xticks(range(len(datasets)), rows, rotation=90)
-        shown = ["‡" if np.isnan(rank) else f"{rank:.1f}" for rank in ranks]
-        own = [f"{display(name)}  {rank}" for name, rank in zip(names, shown, strict=True)]
-        axes.set_yticks(range(len(names)), own)
-        axes.set_xticks(np.arange(1, len(datasets)) - 0.5, minor=True)
-        axes.set_yticks(np.arange(1, len(names)) - 0.5, minor=True)
-        axes.grid(which="minor", color="white", linewidth=1.0)
-        axes.tick_params(which="both", length=0)
+        own = [f"{display(name)}  {rank:.1f}".removesuffix("  nan") for name, rank in ranks.items()]
+        axes.set_yticks(list(places.values()), own)
+        axes.set_ylim(ends[-1], 0.0)
+        axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
-        axes.set_xlabel(
-            f"data set, training rows; ▪ best or not significantly different; {_FAILED} > 5% "
-            "failed\nmethod, mean rank; ‡ parameters given, not ranked",
-            fontsize=7,
-        )
+        axes.set_xlabel("data sets, by training rows →")
+        mark = {"linestyle": "none", "markersize": 4}
+        keys = [style.key("not significantly above the best", marker="s", color=style.BLUE, **mark)]
+        keys.append(style.key("> 5% of splits failed", marker="x", color=style.BLACK, **mark))
+        style.legend_above(made, keys)
         scale = made.colorbar(image, location="top", shrink=0.55, aspect=45, pad=0.015)
         scale.set_label("median over splits above the lowest of the set (nats)", fontsize=8)
         scale.set_ticks([0.0, 0.25, 0.5, 0.75, _MOST], labels=["0", ".25", ".5", ".75", "≥ 1"])
@@ -451,7 +454,7 @@ def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
         return style.save(made, stem)
 
 
-def _number(axes, cell, column: int, row: int) -> None:
+def _number(axes, cell, column: int, row: float) -> None:
     """Write the excess into its cell; mark where the method is best, and where splits failed."""
     options = {"ha": "center", "va": "center", "weight": "bold" if cell.best else "normal"}
     options["color"] = "white" if cell.excess > _DARK * _MOST else "black"
@@ -459,7 +462,8 @@ def _number(axes, cell, column: int, row: int) -> None:
     if cell.best:
         axes.plot(column - 0.38, row - 0.3, "s", color=style.BLUE, markersize=2.5)
     if verdicts.too_many_failed(cell.failed, cell.n):
-        axes.text(column + 0.38, row - 0.26, _FAILED, fontsize=5, **options)
+        above = 0.12 if np.isnan(cell.rank) else 0.26
+        axes.text(column + 0.38, row - above, _FAILED, fontsize=5, **options)
 
 
 def _short(value: float) -> str:

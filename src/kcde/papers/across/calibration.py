@@ -24,7 +24,7 @@ _RENAMED = {method: name for name, (method, _) in all_methods.ARTEFACT.shown_as.
 """Methods whose density is that by quadrature, to the name under which it is shown."""
 
 _BINS, _NEAR = 20, 0.05
-_MARGINS, _ROW = 0.85, 0.21  # inches of titles, legend and axis, and of a method
+_MARGINS, _ROW = 0.8, 0.137  # inches of titles, legend and axis, and of a method
 _HIGHEST = 3.0  # of a histogram: higher bars are cut
 HISTOGRAM, COVERAGE = "histogram", "coverage"
 """The two panels."""
@@ -92,29 +92,29 @@ def calibrated(frame: pd.DataFrame) -> list[str]:
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a row a method: its histogram, and its coverages; calibrated methods are bold."""
     names, sound = list(dict.fromkeys(frame["method"])), calibrated(frame)
-    size = {"columns": 1 + len(COVERAGES), "sharey": True, "width_ratios": [1, 1.4, 1.4]}
-    with style.figure(style.PAGE, _MARGINS + _ROW * len(names), **size) as (made, axes):
+    colours = [style.line(name)["color"] for name in names]
+    size = {"columns": 1 + len(COVERAGES), "sharey": True, "width_ratios": [0.75, 1, 1]}
+    with style.figure(style.COLUMN, _MARGINS + _ROW * len(names), **size) as (made, axes):
         _draw_histograms(axes[0], frame[frame["panel"] == HISTOGRAM], names)
         for letter, one, (metric, wanted) in zip("bc", axes[1:], COVERAGES.items(), strict=True):
             one.axvspan(wanted - _NEAR, wanted + _NEAR, color="#E5E5E5", linewidth=0.0, zorder=0)
             one.axvline(wanted, color=style.BLACK, linewidth=0.6, linestyle=":", zorder=1)
-            own = frame[frame["series"] == metric].set_index(["method", "stat"])
-            for place, name in enumerate(names):
-                mean, quartiles = own.loc[(name, "mean")], own.loc[(name, "quartiles")]
-                look = {"colors": style.line(name)["color"]}
-                one.hlines(place, mean["y_low"], mean["y_high"], linewidth=0.7, zorder=2, **look)
-                one.hlines(place, quartiles["y_low"], quartiles["y_high"], linewidth=2.4, **look)
-                dot = {"markersize": 4.5, "mec": "white", "mew": 0.6, "zorder": 4}
-                one.plot(mean["y"], place, "o", color=look["colors"], **dot)
-            one.set_xlabel("share of the test rows")
+            own = frame[frame["series"] == metric].set_index(["stat", "method"])
+            for stat, width in (("mean", 0.7), ("quartiles", 2.0)):
+                ends = own.loc[stat].loc[names, ["y_low", "y_high"]].to_numpy().T
+                one.hlines(range(len(names)), *ends, colors=colours, linewidth=width, zorder=2)
+            dots = {"c": colours, "edgecolors": "white", "linewidths": 0.5, "zorder": 4}
+            one.scatter(own.loc["mean"].loc[names, "y"], range(len(names)), 13, **dots)
+            one.set(xlim=(0.0, 1.02), xticks=[0.0, 0.5, 1.0], xticklabels=["0", "0.5", "1"])
             one.tick_params(axis="y", length=0)
-            style.panel_title(one, letter, f"coverage of the {wanted:.0%} interval")
-        axes[0].set_yticks(range(len(names)), map(display, names))
+            style.panel_title(one, letter, f"{wanted:.0%}")
+        axes[0].set_yticks(range(len(names)), map(display, names), fontsize=6.5)
         axes[0].set_ylim(len(names) - 0.4, -0.7)
         for label, name in zip(axes[0].get_yticklabels(), names, strict=True):
             label.set_fontweight("bold" if name in sound else "normal")
-        words = ["●  mean over sets", "lines: quartiles, and lowest to highest set"]
-        words.append(f"grey: within {_NEAR:g} of nominal; bold: both means are")
+        made.supxlabel("(b, c) share of test rows in the central 50%, 90% interval", fontsize=7)
+        words = ["●  mean over sets", "lines: quartiles, lowest to highest set\nbest first; bold "]
+        words[1] += f"({len(sound)} of {len(names)}): both means within {_NEAR:g} of nominal (grey)"
         style.words_above(made, words)
         return style.save(made, stem)
 
@@ -130,10 +130,9 @@ def _draw_histograms(axes, bins: pd.DataFrame, names: list[str]) -> None:
             look = {"color": style.line(name)["color"], "alpha": 0.85, "fill": True}
             axes.stairs(foot - 0.84 * heights, edges, baseline=foot, **look)
             axes.hlines(foot - 0.84 / _HIGHEST, 0.0, 1.0, color=style.BLACK, lw=0.5, ls=":")
-    axes.set_xlim(0.0, 1.0)
-    axes.set_xlabel("$F(y|x)$ at test rows")
+    axes.set(xlim=(0.0, 1.0), xticks=[0.0, 1.0], xticklabels=["0", "1"])
     axes.tick_params(axis="y", length=0)
-    style.panel_title(axes, "a", "histogram of $F(y|x)$")
+    style.panel_title(axes, "a", "$F(y|x)$")
 
 
 ARTEFACT = Artefact(

@@ -118,8 +118,7 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
             rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
             for row in rings.itertuples():
                 look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
-                place = methods.index(row.method)
-                one.plot(row.y, place, "o", fillstyle="none", markeredgewidth=1.0, **look)
+                one.plot(row.y, methods.index(row.method), "o", fillstyle="none", mew=1.0, **look)
             style.panel_title(one, letter, f"${panel}$")
         axes[1].set_yticklabels([])  # the rows are those of the panel at the left
         made.supxlabel(_LABELS[artefact.metric], fontsize=8)
@@ -375,12 +374,9 @@ def _draw_days(axes, days: pd.DataFrame) -> None:
     low, high = np.nanmin(seen), np.nanmax(seen)
     # Room for the names above everything that is shown.
     axes.set_ylim(low - _EDGE * (high - low), high + 5 * _EDGE * (high - low))
-    for x, text, shade in (
-        (0.02, f"{display(METHOD)}: mean ± 2 sd", colour),
-        (0.55, "test mean (dashed)", style.EXACT),
-    ):
-        font = {"color": shade, "fontsize": 7, "va": "top"}
-        axes.text(x, 0.985, text, transform=axes.transAxes, **font)
+    font = {"fontsize": 7, "va": "top", "transform": axes.transAxes}
+    axes.text(0.02, 0.985, f"{display(METHOD)}: mean ± 2 sd", color=colour, **font)
+    axes.text(0.55, 0.985, "test mean (dashed)", color=style.EXACT, **font)
 
 
 def _draw_histogram(axes, bins: pd.DataFrame) -> None:

@@ -14,6 +14,7 @@ from kcde.evidence.cells import under
 from kcde.metrics.names import SMAE
 from kcde.pages import building, page, style
 from kcde.pages.words import display, significant
+from kcde.papers import published
 from kcde.papers.artefact import Artefact
 from kcde.papers.cdo import boxes, claims, figures
 from kcde.papers.cdo.claims import CENTRED, FLOWS, FOLDS, OWN, POINTWISE, PREDICTED, RANDOM
@@ -75,6 +76,10 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page, and a picture with a panel for each definition that its numbers have."""
     pages = page.write_table(artefact, table, stem)
     cells = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
+    # A table in one definition has the published values that are in it.
+    known = published.numbers("cdo", "table3").set_index(["dataset", "method"])["value"]
+    theirs = cells.join(known.drop([*OWN], level="method"), on=known.index.names)["value"]
+    cells = cells.assign(published_mean=cells["published_mean"].fillna(theirs))
     # A method and its variations stand together.
     methods = list(dict.fromkeys(cells["method"]))
     colours = [style.line(method)["color"] for method in methods]
@@ -92,8 +97,9 @@ def write(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
             style.panel_title(one, letter, heading)
         where = "" if len(groups) == 1 else ", within a panel"
         made.supxlabel(f"scaled absolute error; lower is better{where}", fontsize=8)
-        published = ["○  published"] * bool(cells["published_mean"].notna().any())
-        style.words_above(made, ["●  ours ± 2 standard errors", *published])
+        ring = "○  published" + ", in this definition" * (artefact.metric != SMAE)
+        rings = [ring] * bool(cells["published_mean"].notna().any())
+        style.words_above(made, ["●  ours ± 2 standard errors", *rings])
         return [*pages, *style.save(made, stem)]
 
 
@@ -114,13 +120,11 @@ def _draw_panel(axes, cells: pd.DataFrame, methods: list[str]) -> None:
     boxes.label_rows(axes, methods, cells)
     for row in cells[cells["method"].isin(methods)].itertuples():
         place, colour = methods.index(row.method), style.line(row.method)["color"]
-        if not np.isnan(row.published_mean):
-            axes.hlines(place, row.mean, row.published_mean, colors=colour, linewidth=0.8)
-        if row.std > 0.0:
-            # The spread as it is, not as the verdict caps it.
-            reach = 2.0 * row.std / np.sqrt(row.n)
-            low = max(row.mean - reach, axes.get_xlim()[0])
-            axes.hlines(place, low, row.mean + reach, colors=colour, linewidth=2.2)
+        axes.hlines(place, row.mean, row.published_mean, colors=colour, linewidth=0.8)
+        # The spread as it is, not as the verdict caps it.
+        reach = 2.0 * row.std / np.sqrt(row.n)
+        low = max(row.mean - reach, axes.get_xlim()[0])
+        axes.hlines(place, low, row.mean + reach, colors=colour, linewidth=2.2)
         axes.plot(row.mean, place, "o", color=colour, markersize=3.8, zorder=3)
         ring = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.0, "zorder": 4}
         axes.plot(row.published_mean, place, "o", color=colour, **ring)

@@ -61,6 +61,8 @@ class PlotSpec:
         Whether the dimensions are rows.
     paper_to
         The largest n of the paper, said in panels that end before it; 0: nothing is said.
+    most
+        End of the vertical axis: beyond it an arrow has the method and its value.
     """
 
     label: str
@@ -74,6 +76,7 @@ class PlotSpec:
     over: str = ""
     turned: bool = False
     paper_to: float = 0.0
+    most: float = math.inf
 
     def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         """Draw an artefact, see `Draw`.
@@ -164,7 +167,7 @@ def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
         return
     least = positive.min() / 1.4 if len(positive) else 0.1
     axes.set_yscale("log")
-    axes.set_ylim(least, most)
+    axes.set_ylim(least, min(most, spec.most))
     if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter("{x:g}")
@@ -181,7 +184,11 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     width = max(sizes[-1] / sizes[0], 2.0)
     for (method, series), rows in shown.groupby(["method", "series"], sort=False):
         rows, look = rows.sort_values("x"), _line(method, series, shown)
-        axes.plot(rows["x"], rows["y"], marker="o", markersize=1.5, clip_on=False, **look)
+        inside = rows["y"].where(rows["y"] <= spec.most)
+        axes.plot(rows["x"], inside, marker="o", markersize=1.5, clip_on=False, **look)
+        for far in rows[rows["y"] > spec.most].itertuples():
+            said = f"▲ {display(method)}: {far.y:.0f}"
+            style.beside(axes, said, (far.x, spec.most), 1, look["color"], xytext=(-2.5, -4))
         if series != curves.SCHEDULED:
             continue
         if spec.average:
@@ -265,9 +272,8 @@ def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _of_laws(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the loss (40): a panel for each d and law, a series for the limits."""
-    found, each = [], by_law(scores)
-    for law in sorted(each, key=lambda name: (name.startswith("u"), name)):
-        shown = each[law]
+    found = []
+    for law, shown in sorted(by_law(scores).items()):
         shown = shown[shown["n"].le(100_000) & shown["scheduled"] & shown["method"].isin(_METHODS)]
         panel = "d=" + shown["d"].astype(str) + f" {law}"
         placed = shown.assign(panel=panel, series=_limits(shown)).sort_values("d", kind="stable")
@@ -285,8 +291,7 @@ def _of_bandwidths(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
         tidied = curves.tidy(under, curves.MOMENTS)
         shown = tidied[tidied["scheduled"] & tidied["method"].isin(["JDL", "CME"])]
         panel = "d=" + shown["d"].astype(str) + " n = " + shown["n"].astype(str)
-        placed = shown.assign(panel=panel, series=_limits(shown), order=shown["n"], n=factor)
-        parts.append(placed)
+        parts.append(shown.assign(panel=panel, series=_limits(shown), order=shown["n"], n=factor))
     placed = pd.concat(parts).sort_values(["order", "d", "n"], kind="stable")
     return curves.frame(curves.rows(placed, names.SECOND_MOMENT_LOSS))
 
@@ -429,7 +434,7 @@ ARTEFACTS = [
     _figure(
         "fig6",
         _seconds_of_pairs,
-        PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO),
+        PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO, most=50.0),
         methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
         tolerance=tolerances.VERDICTS,  # its curves are of seconds

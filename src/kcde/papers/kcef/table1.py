@@ -65,6 +65,8 @@ def write_against(
         style.panel_title(grid[-1], "", f"{display(pair[0])} − {display(pair[1])}")
         for axes in grid:
             axes.axvline(0.0, color="black", linewidth=0.7, zorder=1)
+            for row in range(len(datasets)):
+                axes.axhline(row, **style.THIN)
             axes.set_ylim(len(datasets) - 0.4, -0.6)
             axes.tick_params(axis="y", length=0)
         grid[0].set_yticks(range(len(datasets)), datasets)
@@ -95,8 +97,6 @@ def _draw_differences(axes, artefact: Artefact, cells: pd.DataFrame, datasets) -
         axes.plot(shown, row, mark, color=colour, markersize=3.5, clip_on=False, zorder=3)
         if shown != difference:
             dot_plot.name_edge(axes, row, shown, shown < 0, dot_plot.short(difference), colour)
-    for row in range(len(datasets)):
-        axes.axhline(row, **style.THIN)
 
 
 def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> None:
@@ -104,7 +104,6 @@ def _draw_pair(axes, primary: pd.DataFrame, datasets, pair: tuple[str, str]) -> 
     axes.set_xlim(-_CLOSE, _CLOSE)
     cells = primary.set_index(["dataset", "method"])
     for row, dataset in enumerate(datasets):
-        axes.axhline(row, **style.THIN)
         if not all((dataset, method) in cells.index for method in pair):
             continue
         one, other = (cells.loc[(dataset, method)] for method in pair)

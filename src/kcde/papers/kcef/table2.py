@@ -16,12 +16,10 @@ from kcde.papers.kcef import claims, figures, grid
 _DATASETS = published.datasets("kcef", "table2")
 _FEWER_ROWS = [f"KCEF-{graph}-{n}-rows" for graph in "FM" for n in (500, 1000)]
 _OTHERS = ["LSCDE-F", "LSCDE-M", "NADE"]
-_AXIS_LABEL = "negative log-likelihood of a standardised row (nats); lower is better"
-
 
 _METHODS = ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LikelihoodKCEF-F", *_OTHERS]
-_SHARED = {"kind": "table", "metric": NLL, "trial": "run", "axis_label": _AXIS_LABEL}
-_SHARED |= {"draw": dot_plot.write}
+_SHARED = {"kind": "table", "metric": NLL, "trial": "run", "draw": dot_plot.write}
+_SHARED["axis_label"] = "negative log-likelihood of a standardised row (nats); lower is better"
 
 ARTEFACTS = [
     Artefact(
@@ -99,10 +97,8 @@ def table_of_rules(frame: pd.DataFrame) -> list[str]:
     own = frame[frame["kind"] == "scatter"].assign(graph=frame["method"].str.split("-").str[1])
     wide = own.pivot(index=["panel", "series"], columns="graph", values="y")
     order = product(own["panel"].unique(), [*_RULES, "published"])
-    wide = wide.reindex(index=list(order), columns=list(_GRAPHS)).reset_index()
-    rows = [
-        [name, rule, *map(number, known)] for name, rule, *known in wide.itertuples(index=False)
-    ]
+    wide = wide.reindex(index=list(order), columns=list(_GRAPHS))
+    rows = [[*place, *map(number, values)] for place, *values in wide.itertuples()]
     said = "Mean negative log-likelihoods (nats); lower is better:"
     return [said, pipe_table(["data set", "rule", *_GRAPHS.values()], rows, left=2)] if rows else []
 
@@ -120,9 +116,8 @@ def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path
                 curve = own[own["series"] == rule].sort_values("x")
                 look = {"color": style.RESERVE[k], "linestyle": ("-", "-.", "--")[k]}
                 one.plot(curve["x"], curve["y"], marker="osD"[k], ms=2.8, label=rule, **look)
-                one.vlines(
-                    curve["x"], curve["y_low"].clip(low / 2), curve["y_high"], lw=1.0, **look
-                )
+                ends = curve["y_low"].clip(low / 2), curve["y_high"]
+                one.vlines(curve["x"], *ends, lw=1.0, **look)
             one.set(yscale="log", ylim=(0.7 * low, 30.0 * low), xlabel=_GAPS[panel][2])
             _GAPS[panel][1](one)
             style.panel_title(one, letter, f"${panel}$, {_GRAPHS[graph]}")
