@@ -68,7 +68,7 @@ class Factors(ProblemExperiment, ArrayExperiment):
     @property
     def wanted(self) -> tuple[int, ...]:
         """The nodes that are fitted."""
-        if self.nodes and not 1 <= self.nodes[0] <= self.nodes[-1] <= self.data.dim:
+        if self.nodes and not 1 <= min(self.nodes) <= max(self.nodes) <= self.data.dim:
             asked = f"{self.nodes[0]}-{self.nodes[-1]}"
             raise ValueError(f"{self.dataset} has columns 1-{self.data.dim}; got {asked}")
         return self.nodes or tuple(range(1, self.data.dim + 1))
