@@ -263,3 +263,11 @@ def test_copies_of_rows_choose_peaks_unless_they_are_in_one_fold(rng):
     assert apart.cv_results_["score"].min() < 50 * together.cv_results_["score"].min()
     assert together.bandwidth_y_[0] > 0.8
     assert together.bandwidth_y_[0] == pytest.approx(without.bandwidth_y_[0], rel=1.0)
+
+
+def test_a_basis_of_some_rows_takes_the_lowest_held_out_score(rng):
+    model = KEF(n_basis=15).fit(None, rng.standard_normal((60, 2)))
+    found = model.cv_results_
+    i, j = np.unravel_index(np.argmin(found["score"]), found["score"].shape)
+    assert model.bandwidth_y_[0] == found["bandwidth"][i]
+    assert model.regularization_ == found["regularization"][j]
