@@ -171,13 +171,7 @@ class JointDensity(BaseEstimator):
         return self.factor_estimator(column).fit(_columns(Y, chosen), _columns(Y, (column,)))
 
     def factor_estimator(self, column: int):
-        """Return the unfitted estimator of one column, with random states of its own.
-
-        Parameters
-        ----------
-        column
-            Its number, from 0.
-        """
+        """Return the unfitted estimator of one column, with random states of its own."""
         single = self.estimator
         factor = clone(single[column] if isinstance(single, Sequence) else single)
         states = {
@@ -188,18 +182,7 @@ class JointDensity(BaseEstimator):
         return factor.set_params(**states)
 
     def factor_log_density(self, Y):
-        """Return log p(y_i | y_π(i)).
-
-        Parameters
-        ----------
-        Y
-            Shape (n, d).
-
-        Returns
-        -------
-        array
-            Shape (n, d), nats.
-        """
+        """Return log p(y_i | y_π(i)), nats, shape (n, d)."""
         Y = self._check(None, Y, fitted=True)
         xp = array_namespace(Y)
         terms = [
@@ -211,39 +194,13 @@ class JointDensity(BaseEstimator):
         return xp.stack(terms, axis=1)
 
     def log_density(self, X, Y):
-        """Return log p(y).
-
-        Parameters
-        ----------
-        X
-            None, or shape (n, 0).
-        Y
-            Shape (n, d).
-
-        Returns
-        -------
-        array
-            Shape (n,), nats.
-        """
+        """Return log p(y), nats, shape (n,); X is None or of shape (n, 0)."""
         self._check(X, Y, fitted=True)
         terms = self.factor_log_density(Y)
         return array_namespace(terms).sum(terms, axis=1)
 
     def score(self, X, Y) -> float:
-        """Return the mean log density, nats.
-
-        Parameters
-        ----------
-        X
-            None, or shape (n, 0).
-        Y
-            Shape (n, d).
-
-        Returns
-        -------
-        float
-            Nats.
-        """
+        """Return the mean log density, nats."""
         log_density = self.log_density(X, Y)
         return float(array_namespace(log_density).mean(log_density))
 

@@ -272,20 +272,7 @@ class DDE(ExponentialFamily):
         return self.dual_weight if self.density_weight is None else self.density_weight
 
     def natural_parameter(self, X, Y):
-        """Return f at pairs.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x), or None without x.
-        Y
-            Shape (n, d_y); (n,) for one y.
-
-        Returns
-        -------
-        array
-            Shape (n,).
-        """
+        """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
         return self.potential_.at_pairs(X, Y)
 

@@ -288,15 +288,7 @@ class KCEF(ExponentialFamily):
         return partial(rules.RULES[self.selection], **options)
 
     def score_matching_loss(self, X, Y) -> float:
-        """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2).
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x), or None without x.
-        Y
-            Shape (n, d_y); (n,) for one y.
-        """
+        """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
         X, Y = self._check_pair(X, Y)
         xp = array_namespace(Y)
         first, r = self._T.value_and_gradient(X, Y)[1], self._base_gradient(Y)
@@ -304,20 +296,7 @@ class KCEF(ExponentialFamily):
         return float(total) / Y.shape[0]
 
     def log_unnormalized_gradient(self, X, Y):
-        """Return ∂_y [log q_0(y) + T(x, y)].
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x), or None without x.
-        Y
-            Shape (n, d_y); (n,) for one y.
-
-        Returns
-        -------
-        array
-            Shape (n, d_y).
-        """
+        """Return ∂_y [log q_0(y) + T(x, y)], shape (n, d_y), for X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
         return self._T.value_and_gradient(X, Y)[1] + self._base_gradient(Y)
 

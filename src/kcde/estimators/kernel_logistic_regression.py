@@ -180,34 +180,12 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
             model._open(units)
 
     def decision_function(self, X):
-        """Return the log odds of the second class; n m d_x time.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x).
-
-        Returns
-        -------
-        array
-            Shape (n,).
-        """
+        """Return the log odds of the second class, shape (n,), at X (n, d_x); n m d_x time."""
         X, factor = self._check_features(X), self.basis_.factor
         return factor.kernel(X, factor.points) @ (factor.B @ self.coef_)
 
     def predict_proba(self, X):
-        """Return the probabilities of the two classes.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x).
-
-        Returns
-        -------
-        array
-            Shape (n, 2).
-        """
+        """Return the probabilities of the two classes, shape (n, 2), at X (n, d_x)."""
         log_odds = self.decision_function(X)
         xp = array_namespace(log_odds)
         return xp.stack(
@@ -215,18 +193,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         )
 
     def predict(self, X) -> np.ndarray:
-        """Return the more probable class: the second where the odds are even.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x).
-
-        Returns
-        -------
-        array
-            Shape (n,).
-        """
+        """Return the more probable class, shape (n,): the second where the odds are even."""
         second = to_numpy(self.decision_function(X)) >= 0
         return self.classes_[second.astype(int)]
 

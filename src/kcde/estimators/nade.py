@@ -241,21 +241,9 @@ class NADE(BatchFitted, ConditionalDensity):
         return np.stack([self._factors(X, Y, order).sum(axis=0) for order in chosen])
 
     def factor_log_density(self, X, Y) -> np.ndarray:
-        """Return log p(y_i | x, y_<i), in the order of the columns.
+        """Return log p(y_i | x, y_<i), nats, shape (n, d_y), in the order of the columns.
 
         The sum over the first columns is the log density of these alone under that order.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x), or None without x.
-        Y
-            Shape (n, d_y); (n,) for one y.
-
-        Returns
-        -------
-        array
-            Shape (n, d_y), nats.
         """
         X, Y = (to_numpy(array).T for array in self._check_pair(X, Y))
         return self._factors(X, Y, range(self.n_outputs_)).T

@@ -47,18 +47,7 @@ class LaplaceKernel(Stationary):
     bandwidth: object
 
     def log(self, A, B):
-        """Return log k; it does not underflow.
-
-        Parameters
-        ----------
-        A, B
-            Points, shapes (a, d) and (b, d).
-
-        Returns
-        -------
-        array
-            Shape (a, b).
-        """
+        """Return log k, shape (a, b); it does not underflow."""
         A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
         scales = as_bandwidths(self.bandwidth, A.shape[1])
@@ -107,18 +96,7 @@ class MaternKernel(Stationary):
         return matrix
 
     def log(self, A, B):
-        """Return log k; it does not underflow.
-
-        Parameters
-        ----------
-        A, B
-            Points, shapes (a, d) and (b, d).
-
-        Returns
-        -------
-        array
-            Shape (a, b).
-        """
+        """Return log k, shape (a, b); it does not underflow."""
         scaled = self._scaled(A, B)
         return array_namespace(A, B).log1p(scaled) - scaled
 
@@ -174,18 +152,7 @@ class PeriodicKernel(Stationary):
             raise ValueError(f"shape must be one of {', '.join(SHAPES)}; got {self.shape!r}")
 
     def log(self, A, B):
-        """Return log k; it does not underflow.
-
-        Parameters
-        ----------
-        A, B
-            Points, shapes (a, 1) and (b, 1).
-
-        Returns
-        -------
-        array
-            Shape (a, b).
-        """
+        """Return log k, shape (a, b); it does not underflow."""
         xp = array_namespace(A, B)
         scale = float(as_bandwidths(self.bandwidth, 1)[0])
         arc = self.arc(A, B)

@@ -140,18 +140,7 @@ class GaussianKernel(Stationary):
         return exp_of_negative(self._exponents(A, B))
 
     def log(self, A, B):
-        """Return log k; it does not underflow.
-
-        Parameters
-        ----------
-        A, B
-            Points, shapes (a, d) and (b, d).
-
-        Returns
-        -------
-        array
-            Shape (a, b).
-        """
+        """Return log k, shape (a, b), of points (a, d) and (b, d); it does not underflow."""
         return array_namespace(A, B).clip(self._exponents(A, B), max=0.0)
 
     def _exponents(self, A, B):

@@ -276,18 +276,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         return self.conditional_expectation(f, X)[:, 0]
 
     def conditional_moments(self, X):
-        """Return the first two conditional moments.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x).
-
-        Returns
-        -------
-        tuple
-            E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y).
-        """
+        """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
         d = self._check_fitted().n_outputs_
         moments = self.conditional_expectation(_moment_functions, X)
         xp = array_namespace(moments)

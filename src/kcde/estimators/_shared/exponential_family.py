@@ -20,37 +20,14 @@ class ExponentialFamily(ConditionalDensity):
     """
 
     def log_unnormalized(self, X, Y):
-        """Return log q_0(y) + T(x, y) of pairs.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x), or None without x.
-        Y
-            Shape (n, d_y); (n,) for one y.
-
-        Returns
-        -------
-        array
-            Shape (n,), nats.
-        """
+        """Return log q_0(y) + T(x, y), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
         X, Y = self._check_pair(X, Y)
         return self._T.at_pairs(X, Y) + self._log_base(Y)
 
     def log_unnormalized_at(self, Y):
-        """Return a function of x that gives log q_0(Y) + T(x, Y) at shared y.
+        """Return a function X (n, d_x) -> log q_0(Y) + T(X, Y), shape (n, q), at shared Y (q, d_y).
 
         n_train q kernel derivatives once; then one product (n, n_train) (n_train, q) for each X.
-
-        Parameters
-        ----------
-        Y
-            Shared y, shape (q, d_y).
-
-        Returns
-        -------
-        callable
-            Maps X (n, d_x) to shape (n, q), nats.
         """
         Y = self._check_outputs(Y)
         potential, log_base = self._T.potential(Y), self._log_base(Y)

@@ -105,18 +105,7 @@ class GaussianMixture(ConditionalDensity):
         """Return log w_l(x), shape (n, m); -inf for components of weight zero."""
 
     def weights_at(self, X):
-        """Return the weights w_l(x) of the components.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x).
-
-        Returns
-        -------
-        array
-            Shape (n, m), rows that sum to one.
-        """
+        """Return w_l(x), shape (n, m), whose rows sum to one, for X (n, d_x)."""
         log_weights = self._log_weights(self._check_features(X))
         return array_namespace(log_weights).exp(log_weights)
 
@@ -332,15 +321,7 @@ class SignedMixture(GaussianMixture):
             )
 
     def nonpositive_share(self, X, Y) -> float:
-        """Return the share of pairs where p(y|x) is not positive.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x), or None without x.
-        Y
-            Shape (n, d_y); (n,) for one y.
-        """
+        """Return the share of the pairs X (n, d_x), Y (n, d_y) where p(y|x) is not positive."""
         density = to_numpy(self._pair_density(X, Y))
         return float(np.mean(density <= 0.0))
 
