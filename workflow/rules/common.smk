@@ -84,6 +84,8 @@ if LOCAL:
     # Each job takes the first GPU that it finds, so there is one to share out. A job that asks for
     # more memory than there is asks for all of it, and so runs alone.
     workflow.register_resource("gpu", config["gpu_jobs"])
+    # The other cores draw the tables of the first papers meanwhile.
+    workflow.register_resource("long", max(1, (workflow.cores or 1) // 2))
     if "mem_mb" not in workflow.global_resources:
         workflow.register_resource("mem_mb", free_host_bytes() // 2**20)
 
