@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1200, ["data"]),
     "experiments": (3300, ["experiments", "plan.py"]),
     "methods": (380, ["methods.py"]),
-    "estimators": (9300, ["estimators"]),
+    "estimators": (9310, ["estimators"]),
     "numerics": (
         2250,
         [
