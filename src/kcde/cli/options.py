@@ -1,6 +1,9 @@
 """Options that several commands share, and how JSON options are read."""
 
+import gc
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +12,17 @@ from typer import Option
 DataDir = Annotated[Path, Option(help="Folder of the raw data.")]
 Catalogue = Annotated[Path | None, Option(help="Another catalogue (CSV) than the built-in one.")]
 Backend = Annotated[str, Option(help="auto, numpy or cupy.")]
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Collect no garbage meanwhile: imports leave none, and to look for it costs a seventh."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # nor look through what was imported, later
+        gc.enable()
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:

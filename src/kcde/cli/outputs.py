@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from kcde.cli.options import importing
+
 app = typer.Typer()
 
 Target = Annotated[str, Argument(help="`all`, a paper (kcef) or one artefact.")]
@@ -30,7 +32,8 @@ def draw_command(
     python -m kcde draw kcef/fig3 --scores results/laptop/scores/failure_case.csv --into mine
     python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     """  # noqa: D301
-    from kcde.papers import drawing, registry
+    with importing():
+        from kcde.papers import drawing, registry
 
     selected = registry.select(target)
     if scores is None:

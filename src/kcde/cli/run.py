@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from kcde.cli.options import Backend, Catalogue, DataDir, json_object
+from kcde.cli.options import Backend, Catalogue, DataDir, importing, json_object
 
 app = typer.Typer()
 
@@ -46,12 +46,14 @@ def run_command(
     """  # noqa: D301
     import logging
 
-    from kcde.experiments import experiment, experiments
-    from kcde.experiments.base import SCALES
-    from kcde.experiments.runner import run
-    from kcde.methods import define as add
-    from kcde.methods import key_of
+    with importing():
+        from kcde.experiments import experiment, experiments
+        from kcde.experiments.base import SCALES
+        from kcde.experiments.runner import run
+        from kcde.methods import define as add
+        from kcde.methods import key_of
 
+        experiments()
     if not name:
         for each, cls in experiments().items():
             typer.echo(f"{each:16} {(cls.__doc__ or '').splitlines()[0]}")
