@@ -45,7 +45,7 @@ class NADE(BatchFitted, ConditionalDensity):
     network is then trained in full for each number of `epochs`, and the rows held out choose.
 
     At that learning rate the training is unstable where mixtures become narrow (a few rows, many
-    x): within fifty updates rounding errors grow to visible differences, so that another batch
+    x): within fifty updates rounding errors grow to visible differences, so that another processor
     may give another network. A tenth of that rate is far less so, but not as published.
 
     An update costs O(batch_size (d_in H + H² + 3 H K d_y)) for H units and K components; a

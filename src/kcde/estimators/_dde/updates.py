@@ -310,7 +310,7 @@ def forward(parameters, at):
 
 
 @compiled
-def _masked(values, rectified, sums):
+def masked(values, rectified, sums):
     """Set to 0 where a unit is, and sum over columns."""
     for i in range(len(values)):
         total = _0
@@ -322,24 +322,19 @@ def _masked(values, rectified, sums):
 
 
 @compiled
-def backward(parameters, gradients, at, learns, many=False):
-    """Compute gradients in the parameters, or if it does not learn, in the inputs.
-
-    With many outputs a product by BLAS is faster than a loop over them.
-    """
+def _backward(parameters, gradients, at, learns):
+    """Compute gradients in the parameters, or if it does not learn, in the inputs."""
     embedding, shift, mixed, _, _, weights, last, _ = parameters
     d_embedding, d_shift, d_mixed, d_plain, d_biases, d_weights, d_last, d_bias = gradients
     depth = len(weights)
     top, above = at.hidden[depth], at.d_hidden[depth % 2]
-    if many:
-        np.dot(last.T, at.d_outputs, above)
-    for i in range(0 if many else len(top)):
+    for i in range(len(top)):
         for j in range(top.shape[1]):
             above[i, j] = last[0, i] * at.d_outputs[0, j]
         for k in range(1, len(last)):
             for j in range(top.shape[1]):
                 above[i, j] += last[k, i] * at.d_outputs[k, j]
-    _masked(above, top, d_biases[depth])
+    masked(above, top, d_biases[depth])
     if learns:
         np.dot(at.d_outputs, top.T, d_last)
         for k in range(len(last)):
@@ -351,7 +346,7 @@ def backward(parameters, gradients, at, learns, many=False):
         if learns:
             np.dot(above, at.hidden[layer].T, d_weights[layer])
         np.dot(weights[layer].T, above, below)
-        _masked(below, at.hidden[layer], d_biases[layer])
+        masked(below, at.hidden[layer], d_biases[layer])
     if not learns:
         np.dot(at.first.T, at.d_hidden[0], at.d_inputs)
         return
@@ -532,7 +527,7 @@ def _update_dual(state, recipe, dual, nu, gradients, gradient):
     for i in range(size):
         dual.d_outputs[0, i] = -share
         dual.d_outputs[0, size + i] = share * exp(dual.outputs[0, size + i])
-    backward(nu, gradients, dual, True)
+    _backward(nu, gradients, dual, True)
     clip(gradient)
     rmsprop(state.nu, gradient, state.nu_square, recipe.learning_rate)
 
@@ -545,13 +540,13 @@ def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, w
     for i in range(size):
         dual.d_outputs[0, i] = recipe.dual_weight / np.float32(size)
     forward(nu, dual)
-    backward(nu, d_nu, dual, False)
+    _backward(nu, d_nu, dual, False)
     for i in range(size):
         _basis(problem, recipe.features, rows[start + i], own.outputs, i, True, values)
         for k in range(len(own.outputs)):
             pulled = _pull(problem, recipe.features, state.f, values, own.outputs[k, i], k)
             own.d_outputs[k, i] = dual.d_inputs[k, i] - pulled / np.float32(size)
-    backward(g, d_g, own, True)
+    _backward(g, d_g, own, True)
     adam(state.g, gradient, state.g_mean, state.g_square, recipe.learning_rate, count)
 
 

@@ -16,13 +16,13 @@ from numba import uint32
 from kcde.arrays import array_namespace
 from kcde.estimators._dde.updates import (
     Shape,
-    backward,
     clip,
     compiled,
     compiled_parts,
     exp,
     fold_in,
     forward,
+    masked,
     parts,
     pass_of,
 )
@@ -319,7 +319,17 @@ def gradient_at(flat, shape, at, Y, observed, gradient):
     own = compiled_parts(flat, shape)
     forward(own, at)
     orderless_log_density(at, Y, observed, True)
-    backward(own, compiled_parts(gradient, shape), at, True, True)
+    _, _, _, _, _, weights, last, _ = own
+    _, _, _, d_first, d_biases, d_weights, d_last, d_bias = compiled_parts(gradient, shape)
+    for k in range(len(d_bias)):
+        d_bias[k] = at.d_outputs[k].sum()
+    np.dot(at.d_outputs, at.hidden[1].T, d_last)
+    np.dot(last.T, at.d_outputs, at.d_hidden[1])
+    masked(at.d_hidden[1], at.hidden[1], d_biases[1])
+    np.dot(at.d_hidden[1], at.hidden[0].T, d_weights[0])
+    np.dot(weights[0].T, at.d_hidden[1], at.d_hidden[0])
+    masked(at.d_hidden[0], at.hidden[0], d_biases[0])
+    np.dot(at.d_hidden[0], at.inputs.T, d_first)
 
 
 @compiled
