@@ -1,4 +1,5 @@
 # Shared by all rules: the configuration, the environment of jobs and the constraints of wildcards.
+import gc
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
+gc.set_threshold(50_000)  # what planning makes stays: to look for garbage would take a fifth of it
 # Of this project, also where another workflow uses it as a module.
 ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
