@@ -12,7 +12,7 @@ from kcde import scores as score_files
 from kcde.data import made_up
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
-from kcde.metrics.names import MMD, NLL, NLL_QUADRATURE, of_optimum
+from kcde.metrics import MMD, NLL, NLL_QUADRATURE, of_optimum
 from kcde.papers import published, registry
 from kcde.papers.dde import claims, figures, tables
 

@@ -7,7 +7,7 @@ import pytest
 from kcde import scores
 from kcde.evidence.checks import decide
 from kcde.experiments.consistency import EXPONENTS, Constant
-from kcde.metrics.names import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
+from kcde.metrics import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
 from kcde.papers import published, registry
 from kcde.papers.kcef import claims, table1
 

@@ -36,7 +36,7 @@ from kcde.estimators import estimator_names
 from kcde.experiments.base import FAILURES
 from kcde.files import atomic
 from kcde.methods import BASELINE
-from kcde.metrics.names import COVERAGES
+from kcde.metrics import COVERAGES
 from kcde.seeding import seed_of
 from kcde.table_model import unfitted, usable
 

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.metrics.names import DIVERGENCE_RATE, NLL, R_HAT
-from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
+from kcde.metrics import DIVERGENCE_RATE, NLL, R_HAT, PairedTest, paired_t_test, paired_wilcoxon
 from kcde.names import AS_PUBLISHED
 
 

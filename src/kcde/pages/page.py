@@ -10,7 +10,7 @@ import pandas as pd
 from kcde.evidence import verdicts
 from kcde.evidence.cells import obstacle_in
 from kcde.files import atomic
-from kcde.metrics.paired import paired_wilcoxon
+from kcde.metrics import paired_wilcoxon
 from kcde.pages import words
 from kcde.pages.words import pipe_table, probability, significant
 from kcde.papers.artefact import Artefact

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import kcde
-from kcde.cli.own import duration, names
+from kcde.cli import duration, names
 from kcde.comparison import page, running, splits
 from kcde.comparison.advice import by_split
 from kcde.estimators._shared import rows

@@ -11,9 +11,9 @@ import pytest
 
 from kcde.data import catalogue, french, larger, loaders, names
 from kcde.data.french import excess_returns, subsample
-from kcde.data.larger import by_group, forward, open_larger
 from kcde.data.loaders import load, removed_columns
 from kcde.data.smoke import write_smoke_data
+from kcde.experiments.r_benchmark import by_group, forward, open_larger
 
 # Rows and columns of x and of y, and the y of the first row.
 BUNDLED = {

@@ -5,14 +5,14 @@ import pytest
 from scipy import integrate, stats
 
 from kcde.estimators import KCEF
-from kcde.experiments import _well_specified, consistency
+from kcde.experiments import consistency
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 
 
 @pytest.fixture(scope="module")
 def smooth():
-    return _well_specified.target(1.0)
+    return consistency.target(1.0)
 
 
 @pytest.fixture(scope="module")
@@ -25,16 +25,16 @@ def fitted(smooth):
 
 def value(coefficients, x, y):
     """T(x, y) at pairs."""
-    in_x = _well_specified.features(x, _well_specified.BANDWIDTH_X, coefficients.shape[0])
-    in_y = _well_specified.features(y, _well_specified.BANDWIDTH_Y, coefficients.shape[1])
+    in_x = consistency.features(x, consistency.BANDWIDTH_X, coefficients.shape[0])
+    in_y = consistency.features(y, consistency.BANDWIDTH_Y, coefficients.shape[1])
     return np.sum((in_x @ coefficients) * in_y, axis=1)
 
 
 def test_the_basis_gives_the_kernel_and_its_derivatives():
     a, b = np.linspace(-3, 4, 7), np.linspace(-5, 2, 6)
     derivatives = GaussianKernel(2.0).derivatives(a[:, None], b[:, None])
-    rows = [_well_specified.features(a, 2.0, 60, order) for order in range(3)]
-    at_b = _well_specified.features(b, 2.0, 60)
+    rows = [consistency.features(a, 2.0, 60, order) for order in range(3)]
+    at_b = consistency.features(b, 2.0, 60)
     np.testing.assert_allclose(rows[0] @ at_b.T, derivatives.value, atol=1e-12)
     np.testing.assert_allclose(rows[1] @ at_b.T, derivatives.first[..., 0], atol=1e-12)
     np.testing.assert_allclose(rows[2] @ at_b.T, derivatives.laplacian, atol=1e-12)
@@ -42,20 +42,20 @@ def test_the_basis_gives_the_kernel_and_its_derivatives():
 
 def test_t_0_is_c_applied_to_the_source(smooth):
     """T_0 = r' E_{p_0}[∂S(x, y) k_X(x, ·) ∂k(y, ·)], by adaptive quadrature over all of p_0."""
-    p, q = np.ogrid[: _well_specified.TERMS[0], : _well_specified.TERMS[1]]
+    p, q = np.ogrid[: consistency.TERMS[0], : consistency.TERMS[1]]
     source = (-1.0) ** (p * q) / ((1 + p) * (1 + q))
     x, wx = np.polynomial.legendre.leggauss(40)
-    in_x = _well_specified.features(x, 1.0, len(p))
+    in_x = consistency.features(x, 1.0, len(p))
 
     def unnormalised(y):
-        shape = _well_specified.features(np.array([y]), 2.0, source.shape[1])[0]
+        shape = consistency.features(np.array([y]), 2.0, source.shape[1])[0]
         return stats.norm.pdf(y, scale=2.0) * np.exp(in_x @ smooth.coefficients @ shape)
 
     z, _ = integrate.quad_vec(unnormalised, -20, 20, epsabs=1e-11)
 
     def at(x0, y0):
         def integrand(y):
-            slope = in_x @ source @ _well_specified.features(np.array([y]), 2.0, 60, 1)[0]
+            slope = in_x @ source @ consistency.features(np.array([y]), 2.0, 60, 1)[0]
             bend = -(y - y0) / 4 * np.exp(-((y - y0) ** 2) / 8)
             return (wx / 2 * np.exp(-((x - x0) ** 2) / 2) * slope * bend) @ (unnormalised(y) / z)
 
@@ -66,7 +66,7 @@ def test_t_0_is_c_applied_to_the_source(smooth):
     got = value(smooth.coefficients, *np.array(points).T)
     np.testing.assert_allclose(got / got[0], wanted / wanted[0], rtol=1e-5)
     assert got[0] * wanted[0] > 0
-    assert np.linalg.norm(smooth.coefficients) == pytest.approx(_well_specified.NORM, abs=1e-6)
+    assert np.linalg.norm(smooth.coefficients) == pytest.approx(consistency.NORM, abs=1e-6)
 
 
 def test_no_noise_is_the_population_solution(smooth):
@@ -81,8 +81,8 @@ def test_samples_follow_the_conditional_density(smooth):
     x, y = smooth.sample(1500, rng_of("test", "samples"))
     assert stats.kstest(x, stats.uniform(-1, 2).cdf).pvalue > 1e-3
     fine = np.linspace(-16, 16, 1601)
-    in_y = _well_specified.features(fine, 2.0, _well_specified.TERMS[1])
-    in_x = _well_specified.features(x, 1.0, _well_specified.TERMS[0])
+    in_y = consistency.features(fine, 2.0, consistency.TERMS[1])
+    in_x = consistency.features(x, 1.0, consistency.TERMS[0])
     density = np.exp(in_x @ smooth.coefficients @ in_y.T - fine**2 / 8)
     below = integrate.cumulative_simpson(density, x=fine, initial=0.0)
     uniform = [np.interp(y[i], fine, row / row[-1]) for i, row in enumerate(below)]
@@ -91,7 +91,7 @@ def test_samples_follow_the_conditional_density(smooth):
 
 def test_the_estimate_is_the_same_function_in_the_basis(fitted):
     model, x, y = fitted
-    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    coefficients = consistency.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
     at_x, at_y = np.linspace(-1, 1, 9), np.linspace(-6, 6, 9)
     log_base = stats.norm.logpdf(at_y, scale=2.0)
     wanted = model.log_unnormalized(at_x[:, None], at_y[:, None]) - log_base
@@ -101,12 +101,12 @@ def test_the_estimate_is_the_same_function_in_the_basis(fitted):
 def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
     model, x, y = fitted
     norm, kl = consistency.errors(smooth, x, y, 0.05)
-    coefficients = _well_specified.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
+    coefficients = consistency.estimate_coefficients(x, y, model.coef_[:, 0], 0.05)
     assert norm == pytest.approx(np.linalg.norm(coefficients - smooth.coefficients))
     many_x, many_y = smooth.sample(4000, rng_of("test", "divergence"))
-    in_x = _well_specified.features(many_x, 1.0, _well_specified.TERMS[0])
+    in_x = consistency.features(many_x, 1.0, consistency.TERMS[0])
     fine = np.linspace(-16, 16, 2001)
-    in_y = _well_specified.features(fine, 2.0, _well_specified.TERMS[1])
+    in_y = consistency.features(fine, 2.0, consistency.TERMS[1])
     log_f = in_x @ smooth.coefficients @ in_y.T + stats.norm.logpdf(fine, scale=2.0)
     log_z = np.log(integrate.simpson(np.exp(log_f), x=fine))
     log_p = value(smooth.coefficients, many_x, many_y) + stats.norm.logpdf(many_y, scale=2) - log_z
@@ -121,6 +121,6 @@ def test_the_divergence_is_the_expected_log_ratio(smooth, fitted):
 @pytest.mark.parametrize("gamma", [0.5, 1.0])
 def test_the_exponent_is_the_one_declared(gamma):
     """‖T_λ - T_0‖ falls like λ^γ; S is barely in the space, so hardly faster."""
-    target = _well_specified.target(gamma)
+    target = consistency.target(gamma)
     error = [target.regularization_error(target.operator_norm * each) for each in (1e-5, 1e-3)]
     assert gamma - 0.05 < np.log(error[1] / error[0]) / np.log(100) < gamma + 0.12

@@ -6,13 +6,11 @@ from scipy.stats import ks_2samp
 
 from kcde import scores
 from kcde.estimators import KCEF, LSCDE
-from kcde.experiments._problems import open_problem
-from kcde.experiments._samplers import ancestral_hmc, check_conditionals
-from kcde.experiments.factors import Factors
+from kcde.experiments.factors import Factors, open_problem
 from kcde.experiments.runner import run
 from kcde.experiments.samples import Samples
 from kcde.experiments.similarity import Similarity
-from kcde.joint import JointDensity
+from kcde.joint import JointDensity, ancestral_hmc, check_conditionals
 from kcde.metrics import median_bandwidth, relative_similarity_test
 from kcde.seeding import rng_of
 

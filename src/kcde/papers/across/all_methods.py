@@ -20,9 +20,7 @@ import pandas as pd
 
 from kcde.evidence import verdicts
 from kcde.evidence.cells import HALVES
-from kcde.metrics.multiplicity import holm
-from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
-from kcde.metrics.paired import paired_t_test, paired_wilcoxon
+from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
 from kcde.pages import building, style
 from kcde.pages.page import details, write
 from kcde.pages.words import (

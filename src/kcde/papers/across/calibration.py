@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.metrics.names import COVERAGES
+from kcde.metrics import COVERAGES
 from kcde.pages import style
 from kcde.pages.words import display
 from kcde.papers.across import all_methods

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde import metrics
 from kcde.evidence import tolerances
 from kcde.evidence.verdicts import LIMIT_NATS
 from kcde.experiments.large_n import REGRESSORS
 from kcde.methods import BASELINE
-from kcde.metrics import names as metrics
-from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
+from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE
 from kcde.pages import style
 from kcde.pages.words import display, number, pipe_table, round_to_half_decade
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact

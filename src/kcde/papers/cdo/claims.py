@@ -11,7 +11,7 @@ from kcde.data.names import DONUT, SIMULATED_TRAFFIC
 from kcde.evidence.cells import AS_PUBLISHED, under, variants
 from kcde.evidence.checks import Check, Missing, NotRun, completed
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.metrics.paired import paired_t_test
+from kcde.metrics import paired_t_test
 from kcde.pages.words import display
 
 METHOD, FLOWS = "CDO", ("CondRealNVP", "CondMAF")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.metrics.names import NEGATIVE_NORMALISER
+from kcde.metrics import NEGATIVE_NORMALISER
 from kcde.pages import style
 from kcde.pages.words import display
 from kcde.papers import published

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence.cells import under
-from kcde.metrics.names import SMAE
+from kcde.metrics import SMAE
 from kcde.pages import building, page, style
 from kcde.pages.words import display, significant
 from kcde.papers import published

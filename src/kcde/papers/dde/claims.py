@@ -14,8 +14,7 @@ from kcde.evidence.cells import by_split, compare, splits
 from kcde.evidence.checks import Check, Missing
 from kcde.evidence.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
 from kcde.experiments.estimation_cost import ITERATIONS
-from kcde.metrics.names import FIT_SECONDS, MMD, NLL, PEAK_MEMORY
-from kcde.metrics.paired import paired_t_test
+from kcde.metrics import FIT_SECONDS, MMD, NLL, PEAK_MEMORY, paired_t_test
 from kcde.pages.words import display, round_to_half_decade
 from kcde.papers import published
 from kcde.seeding import rng_of

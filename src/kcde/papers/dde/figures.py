@@ -11,8 +11,7 @@ from kcde.data import made_up
 from kcde.evidence import tolerances
 from kcde.evidence.cells import splits
 from kcde.kernels import median_trick
-from kcde.metrics import mmd2_biased
-from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
+from kcde.metrics import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY, mmd2_biased
 from kcde.pages import scatter, style
 from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact

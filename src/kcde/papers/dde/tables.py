@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde import metrics as names
 from kcde.evidence import tolerances
 from kcde.evidence.cells import AS_PUBLISHED, mean_and_stderr, splits
-from kcde.metrics import names
-from kcde.metrics.names import (
+from kcde.metrics import (
     MMD,
     NLL,
     NLL_QUADRATURE,

@@ -6,11 +6,17 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from kcde import metrics as names
 from kcde.evidence.checks import Check, Missing
 from kcde.evidence.verdicts import SIGNIFICANCE, too_many_failed
-from kcde.metrics import names
-from kcde.metrics.names import LOGISTIC_LOSS, MATCHED, NORMALISATION_ERROR, SECOND_MOMENT_LOSS
-from kcde.metrics.paired import paired_t_test, paired_wilcoxon
+from kcde.metrics import (
+    LOGISTIC_LOSS,
+    MATCHED,
+    NORMALISATION_ERROR,
+    SECOND_MOMENT_LOSS,
+    paired_t_test,
+    paired_wilcoxon,
+)
 from kcde.pages.words import magnitude, probability
 from kcde.papers.jdl import curves
 from kcde.papers.jdl.curves import LIMITS, MOMENTS, PORTFOLIO, by_repetition, tidy, timed

@@ -12,7 +12,7 @@ import pandas as pd
 
 from kcde.data.names import VARIATIONS
 from kcde.evidence.cells import under
-from kcde.metrics.names import MATCHED
+from kcde.metrics import MATCHED
 from kcde.pages.words import magnitude
 from kcde.papers.artefact import FIGURE_COLUMNS
 

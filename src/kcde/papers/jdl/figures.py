@@ -14,11 +14,11 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
+from kcde import metrics as names
 from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
 from kcde.evidence import tolerances
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
-from kcde.metrics import names
-from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
+from kcde.metrics import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
 from kcde.pages import style
 from kcde.pages.words import display, magnitude, pipe_table
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw

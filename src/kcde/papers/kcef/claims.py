@@ -28,8 +28,7 @@ from kcde.evidence.cells import (
 from kcde.evidence.checks import Check, Missing
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.experiments.consistency import EXPONENTS, Constant
-from kcde.metrics.names import NLL, NLL_X, P_VALUE, REGULARIZATION_ERROR
-from kcde.metrics.paired import paired_t_test
+from kcde.metrics import NLL, NLL_X, P_VALUE, REGULARIZATION_ERROR, paired_t_test
 from kcde.names import EXACT_DRAWS
 from kcde.papers import published
 from kcde.papers.kcef import grid

@@ -17,7 +17,7 @@ import pandas as pd
 
 from kcde.evidence.cells import AS_PUBLISHED
 from kcde.experiments.consistency import Constant
-from kcde.metrics.names import REGULARIZATION_ERROR
+from kcde.metrics import REGULARIZATION_ERROR
 from kcde.pages import style
 from kcde.pages.words import display
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact

@@ -18,7 +18,7 @@ import pandas as pd
 
 from kcde.data import names
 from kcde.evidence.cells import mean_and_stderr, variants
-from kcde.metrics.names import NLL
+from kcde.metrics import NLL
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 FULL, ISOTROPIC = "KCEF-F-anisotropic", "KCEF-F"

@@ -11,7 +11,7 @@ import pandas as pd
 from kcde.evidence import tolerances
 from kcde.evidence.cells import AS_PUBLISHED, obstacle, splits, variants, worst_chains
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
+from kcde.metrics import DIVERGENCE_RATE, P_VALUE, R_HAT
 from kcde.names import EXACT_DRAWS
 from kcde.pages import building, page, scatter, style
 from kcde.pages.page import HIGHEST, LOWEST

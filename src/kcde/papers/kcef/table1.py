@@ -14,7 +14,7 @@ from kcde.evidence.cells import AS_PUBLISHED, splits
 from kcde.evidence.checks import decide
 from kcde.evidence.verdicts import summarise
 from kcde.experiments.table1_readings import DRAWN, READINGS, Table1Readings
-from kcde.metrics.names import NLL, NLL_X
+from kcde.metrics import NLL, NLL_X
 from kcde.pages import building, dot_plot, page, style
 from kcde.pages.words import display, number, pipe_table
 from kcde.papers import published, registry

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.evidence.cells import variants
-from kcde.metrics.names import NLL
+from kcde.metrics import NLL
 from kcde.pages import building, dot_plot, style
 from kcde.pages.words import number, pipe_table
 from kcde.papers import published
