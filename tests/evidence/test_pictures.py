@@ -1,4 +1,4 @@
-"""Pictures: a look a method, boxes."""
+"""Pictures: a look a method, artefacts."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from kcde.methods import METHODS, Method
 from kcde.pages import style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS
-from kcde.papers.cdo import boxes
+from kcde.papers.cdo import artefacts
 
 
 def test_every_published_method_and_class_has_one_look():
@@ -36,14 +36,16 @@ def test_new_methods_have_looks_of_their_own(monkeypatch):
 def test_a_box_is_that_of_matplotlib_with_few_outliers_and_what_is_not_finite_counted():
     values = np.concatenate([np.random.default_rng(0).standard_t(2, size=200), np.arange(10, 110)])
     same = {"panel": "a", "method": "CDO", "variant": "as-published"}
-    rows = boxes.box_rows(np.array([*values, np.nan, np.inf]), same)
+    rows = artefacts.box_rows(np.array([*values, np.nan, np.inf]), same)
     rows, theirs = pd.DataFrame(rows, columns=FIGURE_COLUMNS), boxplot_stats(values)[0]
-    mine = rows[rows["stat"] != boxes.OUTLIER].set_index("stat")["y"]
-    for stat, key in boxes._STATS.items():
+    mine = rows[rows["stat"] != artefacts.OUTLIER].set_index("stat")["y"]
+    for stat, key in artefacts._STATS.items():
         assert mine[stat] == pytest.approx(theirs[key])
-    outliers = rows.loc[rows["stat"] == boxes.OUTLIER, "y"]
-    assert len(outliers) == boxes.KEPT
+    outliers = rows.loc[rows["stat"] == artefacts.OUTLIER, "y"]
+    assert len(outliers) == artefacts.KEPT
     assert {theirs["fliers"].min(), 109.0} <= set(outliers) <= set(theirs["fliers"])
-    assert (mine[boxes.FAILED], set(rows["n"])) == (2, {300})
-    assert boxes.failures(rows, "fold")[0].endswith("folds 2 of CDO (a).")
-    assert [row["stat"] for row in boxes.box_rows(np.array([np.nan]), same)] == [boxes.FAILED]
+    assert (mine[artefacts.FAILED], set(rows["n"])) == (2, {300})
+    assert artefacts.failures(rows, "fold")[0].endswith("folds 2 of CDO (a).")
+    assert [row["stat"] for row in artefacts.box_rows(np.array([np.nan]), same)] == [
+        artefacts.FAILED
+    ]
