@@ -38,16 +38,14 @@ ROOMS = {
         ],
     ),
     "evidence": (660, ["evidence"]),
-    "pages": (840, ["pages", "webpage"]),
+    "pages": (840, ["pages"]),
     "papers": (4800, ["papers"]),
     "table": (1485, ["comparison", "tabular", "table_model"]),
     "the rest": (
         910,
         [
             "cli",
-            "verify",
             "scores",
-            "split_scores",
             "provenance",
             "files",
             "memory",

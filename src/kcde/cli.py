@@ -577,9 +577,9 @@ def scores_command(
     \b
     python -m kcde scores results/laptop/scores/r_benchmark/*/*.csv --into mine
     """  # noqa: D301
-    from kcde import split_scores
+    from kcde.evidence import tracked
 
-    for path in split_scores.write(scores, into, scale):
+    for path in tracked.write(scores, into, scale):
         typer.echo(f"wrote {path}")
 
 
@@ -599,7 +599,7 @@ def report_command(
     python -m kcde report --figures results/smoke/figures --out smoke.html
     python -m kcde report --paper jdl --out jdl.html
     """  # noqa: D301
-    from kcde.pages.scorecard_page import report
+    from kcde.evidence.scorecard import report
 
     path = report(figures, out, scale, paper)
     typer.echo(f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB")
@@ -628,7 +628,7 @@ def verify_command(
     python -m kcde verify results/laptop/figures kcef/table1
     python -m kcde verify results/laptop/figures --tracked ../another-machine/figures
     """  # noqa: D301
-    from kcde.verify import BEYOND, SAME, verify
+    from kcde.evidence.tracked import BEYOND, SAME, verify
 
     found = verify(computed, tracked, target)
     for each in found:

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from kcde.evidence import readings, scorecard
-from kcde.pages import scorecard_page
 from kcde.papers import published
 
 FIGURES = Path(__file__).parents[2] / "figures"
@@ -21,7 +20,7 @@ def test_every_number_and_claim_stands_in_it_once_and_pages_are_short_and_need_n
     assert len(context["claims"]) == len(published.claims())
     assert {claim["class"] for claim in context["claims"]} <= set(scorecard.CLASSES)
     assert (frame["kind"] == "copy").sum() == 20
-    pages = scorecard_page.pages(context)
+    pages = scorecard.pages_of(context)
     assert len(pages["scorecard.md"].split()) <= 1500
     html = pages["scorecard.html"]
     assert len(html.encode()) < 1_000_000
@@ -30,8 +29,8 @@ def test_every_number_and_claim_stands_in_it_once_and_pages_are_short_and_need_n
 
 
 def test_the_report_is_of_one_paper_or_of_all(tmp_path):
-    page = scorecard_page.report(FIGURES, tmp_path / "cdo.html", "laptop", "cdo")
+    page = scorecard.report(FIGURES, tmp_path / "cdo.html", "laptop", "cdo")
     assert 'id="cdo-fig4"' in page.read_text()
     assert 'id="kcef-fig1"' not in page.read_text()
     with pytest.raises(ValueError, match="kcf"):
-        scorecard_page.report(FIGURES, tmp_path / "no.html", "laptop", "kcf")
+        scorecard.report(FIGURES, tmp_path / "no.html", "laptop", "kcf")

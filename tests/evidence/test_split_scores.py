@@ -6,7 +6,8 @@ from hashlib import sha256
 import numpy as np
 
 import artefact_scores as made
-from kcde import scores, split_scores
+from kcde import scores
+from kcde.evidence import tracked
 
 CELLS = {
     ("geyser", "KCEF"): made.around(1.2, 4),
@@ -19,8 +20,8 @@ def test_the_table_has_the_same_bytes_in_any_order_and_what_was_written_to_six_d
     beside = {"seed": 7, "seconds": 1.23456, "backend": "numpy", "dtype": "float64"}
     info = {"job": {"dataset": "geyser"}, "data_sha256": "of geyser"}
     files = made.files(tmp_path / "laptop/r_benchmark", CELLS, info, **beside)
-    table, about = split_scores.write(files, tmp_path / "a", "laptop")
-    for other in split_scores.write(files[::-1], tmp_path / "b", "laptop"):
+    table, about = tracked.write(files, tmp_path / "a", "laptop")
+    for other in tracked.write(files[::-1], tmp_path / "b", "laptop"):
         assert (tmp_path / "a" / other.name).read_bytes() == other.read_bytes()
     assert table.read_bytes()[4:8] == bytes(4)  # no time of gzip
     key = ["dataset", "method", "split"]

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from kcde import cli
+from kcde.evidence.tracked import BEYOND, SAME, WITHIN, verify
 from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
-from kcde.verify import BEYOND, SAME, WITHIN, verify
 
 CLAIM_COLUMNS = ("claim", "artefact", "verdict", "reason")
 NLL = {"metric": "negative_log_likelihood", "unit": "nats", "n": "20", "failed": "0"}

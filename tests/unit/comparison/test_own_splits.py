@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.comparison.splits import (
+from kcde.comparison.running import (
     forward_splits,
     group_splits,
     make,

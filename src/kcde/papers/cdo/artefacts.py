@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
-from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
+from kcde.evidence.checks import AS_PUBLISHED, under, values, variants
 from kcde.metrics import NEGATIVE_NORMALISER, SMAE
-from kcde.pages import building, page, style
-from kcde.pages.words import display, significant
+from kcde.pages import building, display, page, significant, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo import claims

@@ -11,8 +11,8 @@ import pandas as pd
 
 from kcde import metrics as names
 from kcde.data import made_up
-from kcde.evidence import tolerances
-from kcde.evidence.cells import AS_PUBLISHED, mean_and_stderr, splits
+from kcde.evidence import verdicts
+from kcde.evidence.checks import AS_PUBLISHED, mean_and_stderr, splits
 from kcde.kernels import median_trick
 from kcde.metrics import (
     FIT_SECONDS,
@@ -29,8 +29,7 @@ from kcde.metrics import (
     mmd2_biased,
     of_optimum,
 )
-from kcde.pages import building, dot_plot, page, scatter, style
-from kcde.pages.words import count_of, display, number, pipe_table
+from kcde.pages import building, count_of, display, dot_plot, number, page, pipe_table, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.dde import claims
@@ -74,9 +73,9 @@ def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     for here, dataset, arrays, same in _fits(scores, files):
         if "train" in arrays:
             rows += _data(same[0], arrays)
-            rows += scatter.points(*same, arrays["samples"], _SAMPLES)
+            rows += style.scatter_points(*same, arrays["samples"], _SAMPLES)
             across, up = (arrays[f"surface_{name}"][::_STRIDE] for name in "xy")
-            values, known = arrays["surface_f"][::_STRIDE, ::_STRIDE], scatter.row(*same)
+            values, known = arrays["surface_f"][::_STRIDE, ::_STRIDE], style.scatter_row(*same)
             rows += [
                 known | {"kind": "surface", "x": x, "y": y, "y_high": f}
                 for y, line in zip(up, values, strict=True)
@@ -88,12 +87,12 @@ def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
             if len(share):
                 of = {"x": weight, "y": share.mean(), "y_low": share.min(), "y_high": share.max()}
                 named = {"series": label, "stat": claims.SHARE, "n": len(share)}
-                rows.append(scatter.row(*same, **of, **named))
+                rows.append(style.scatter_row(*same, **of, **named))
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
 def _data(panel: str, arrays: dict) -> list[dict]:
-    return scatter.points(panel, scatter.DATA, "", arrays["train"], len(arrays["train"]))
+    return style.scatter_points(panel, style.DATA, "", arrays["train"], len(arrays["train"]))
 
 
 def over_iterations(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -114,12 +113,12 @@ def over_iterations(artefact: Artefact, scores: pd.DataFrame, files: list[Path])
             shown = [k for k, iteration in enumerate(kept) if iteration in iterations]
             for k in shown if len(shown) > 1 else range(len(kept)):
                 drawn = arrays["snapshots"][k]
-                rows += (samples := scatter.points(*same, drawn, _SNAPSHOT, x_right=kept[k]))
+                rows += (samples := style.scatter_points(*same, drawn, _SNAPSHOT, x_right=kept[k]))
                 if len(artefact.shows["planar"]["methods"]) > 1:
                     rows.append(_by_one_kernel(data, samples))
         checks, mmd2 = claims.history(arrays)
         rows += [
-            scatter.row(*same) | {"kind": "curve", "series": f"seed {seed}", "x": x, "y": y}
+            style.scatter_row(*same) | {"kind": "curve", "series": f"seed {seed}", "x": x, "y": y}
             for seed, values in enumerate(mmd2)
             for x, y in zip(checks, values, strict=True)
         ]
@@ -158,15 +157,15 @@ def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
             one.set_ylabel("$y_2$")
         bar = made.colorbar(shown, ax=axes[1], location="bottom", shrink=0.5, aspect=40)
         bar.set_label("$f(y)$ less its largest value (nats)", fontsize=7)
-        scatter.legend(made, claims.METHOD, "training points")
+        style.legend_of_scatter(made, claims.METHOD, "training points")
         return style.save(made, stem)
 
 
 def _draw_points(axes, points: pd.DataFrame, samples: pd.DataFrame) -> None:
     """Draw samples over the training points among some points."""
-    of_data, samples = points["method"] == scatter.DATA, samples[samples["method"] != scatter.DATA]
+    of_data, samples = points["method"] == style.DATA, samples[samples["method"] != style.DATA]
     method = samples["method"].iloc[0]
-    outside = scatter.draw_panel(axes, points[of_data], samples, method, 0.1)
+    outside = style.draw_scatter(axes, points[of_data], samples, method, 0.1)
     if outside:
         colour = style.line(method)["color"]
         axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
@@ -219,11 +218,11 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
             style.panel_title(below[-1], next(letters), f"{_ONE} for all, first seed")
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         shown = "above each panel: its iteration, marked ▲ below"
-        scatter.legend(made, claims.METHOD, "training points", shown)
+        style.legend_of_scatter(made, claims.METHOD, "training points", shown)
         return style.save(made, stem)
 
 
-_SHARED = {"tolerance": tolerances.VERDICTS, "trial": "seed"}
+_SHARED = {"tolerance": verdicts.VERDICTS, "trial": "seed"}
 _SHARED["measure"] = claims.with_samples
 _ITERATIONS = {"build": over_iterations, "draw": draw_iterations, **_SHARED}
 _BOTH = {"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}}
@@ -388,7 +387,7 @@ def build_table1(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
     return building.build(replace(artefact, name="table1"), scores, files)
 
 
-_TABLE1 = {"kind": "table", "tolerance": tolerances.VERDICTS, "metric": MMD, "trial": "seed"}
+_TABLE1 = {"kind": "table", "tolerance": verdicts.VERDICTS, "metric": MMD, "trial": "seed"}
 _TABLE1 |= {"build": build_table1, "draw": draw_table1, "further": _FURTHER, "published_trials": 1}
 
 TABLE1 = Artefact(

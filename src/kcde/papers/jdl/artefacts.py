@@ -16,11 +16,10 @@ import pandas as pd
 
 from kcde import metrics as names
 from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
-from kcde.evidence import tolerances
+from kcde.evidence import verdicts
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
 from kcde.metrics import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
-from kcde.pages import style
-from kcde.pages.words import display, magnitude, pipe_table
+from kcde.pages import display, magnitude, pipe_table, style
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
 from kcde.papers.jdl import claims
 
@@ -437,7 +436,7 @@ ARTEFACTS = [
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO, most=50.0),
         methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
-        tolerance=tolerances.VERDICTS,  # its curves are of seconds
+        tolerance=verdicts.VERDICTS,  # its curves are of seconds
     ),
     _figure(
         "laws",
@@ -483,7 +482,7 @@ ARTEFACTS = [
         _of_portfolios(),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
-        tolerance=tolerances.VERDICTS,  # its curves are of seconds
+        tolerance=verdicts.VERDICTS,  # its curves are of seconds
         **_DAYS,
     ),
     _figure(

@@ -15,8 +15,7 @@ import pandas as pd
 
 from kcde import metrics as names
 from kcde.data.names import VARIATIONS
-from kcde.evidence.cells import under
-from kcde.evidence.checks import Check, Missing
+from kcde.evidence.checks import Check, Missing, under
 from kcde.evidence.verdicts import SIGNIFICANCE, too_many_failed
 from kcde.metrics import (
     LOGISTIC_LOSS,
@@ -26,7 +25,7 @@ from kcde.metrics import (
     paired_t_test,
     paired_wilcoxon,
 )
-from kcde.pages.words import magnitude, probability
+from kcde.pages import magnitude, probability
 from kcde.papers.artefact import FIGURE_COLUMNS
 
 MOMENTS, PORTFOLIO = "moments", "portfolio"
@@ -156,7 +155,7 @@ def panels(tidied: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
-    """Return the fits at d = 1 without constraints: panels are methods, series tolerances."""
+    """Return the fits at d = 1 without constraints: panels are methods, series verdicts."""
     free = tidied[~tidied["constrained"] & tidied["d"].eq(1)]
     series = BY_TOLERANCE + free["tolerance"].map("{:g}".format)
     return free.assign(panel=free["method"], series=series).sort_values("tolerance", kind="stable")

@@ -25,9 +25,11 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import GRID_ROWS
-from kcde.evidence.cells import (
+from kcde.evidence.checks import (
     AS_PUBLISHED,
     HALVES,
+    Check,
+    Missing,
     PairedComparison,
     better,
     by_split,
@@ -38,7 +40,6 @@ from kcde.evidence.cells import (
     variants,
     worse,
 )
-from kcde.evidence.checks import Check, Missing
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.experiments.consistency import EXPONENTS, Constant
 from kcde.metrics import NLL, NLL_X, P_VALUE, REGULARIZATION_ERROR, paired_t_test

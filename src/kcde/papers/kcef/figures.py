@@ -16,16 +16,15 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import tolerances
-from kcde.evidence.cells import AS_PUBLISHED, obstacle, splits, variants, worst_chains
+from kcde.evidence import verdicts
+from kcde.evidence.checks import AS_PUBLISHED, obstacle, splits, variants, worst_chains
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.experiments.consistency import Constant
 from kcde.metrics import DIVERGENCE_RATE, P_VALUE, R_HAT, REGULARIZATION_ERROR
 from kcde.names import EXACT_DRAWS
-from kcde.pages import building, page, scatter, style
+from kcde.pages import building, column_title, display, page, probability, style
 from kcde.pages.page import HIGHEST, LOWEST
-from kcde.pages.scatter import DATA
-from kcde.pages.words import column_title, display, probability
+from kcde.pages.style import DATA
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.kcef import claims
 from kcde.papers.kcef.claims import DISJOINT, EXACT, ZERO
@@ -450,9 +449,9 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
         # Where only the pair is modelled, its places among all columns are stated apart.
         for axis, place, known in zip("xy", pair, info.get("places", pair), strict=True):
             label = f"{info['columns'][place - 1]}, $x_{{{known}}}$"
-            rows.append(scatter.row(dataset, DATA, series=label, stat=f"{axis}_label"))
+            rows.append(style.scatter_row(dataset, DATA, series=label, stat=f"{axis}_label"))
         points = _columns(here[0], "reference")[0]
-        rows += scatter.points(dataset, DATA, "", points, _POINTS)
+        rows += style.scatter_points(dataset, DATA, "", points, _POINTS)
         for path in here:
             rows += _samples(scores, dataset, path, kinds[path.stem])
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
@@ -469,13 +468,13 @@ def _samples(scores: pd.DataFrame, dataset: str, path: Path, variant: str) -> li
     cell = dataset, path.stem, variant
     drawn = _columns(path, "samples")
     complete = drawn[np.isfinite(drawn).all(axis=(1, 2))]  # seeds that did not fail
-    rows = scatter.points(*cell, complete[0], _POINTS) if len(complete) else []
+    rows = style.scatter_points(*cell, complete[0], _POINTS) if len(complete) else []
     for metric, summary in _SUMMARIES.items():
         values = splits(scores, *cell, metric)
         # Chains that never move have no finite R-hat.
         values = values.fillna(np.inf) if metric == R_HAT else values.dropna()
         if len(values):
-            rows.append(scatter.row(*cell, y=values.agg(summary), stat=metric, n=len(values)))
+            rows.append(style.scatter_row(*cell, y=values.agg(summary), stat=metric, n=len(values)))
     return rows
 
 
@@ -516,8 +515,8 @@ def draw_samples(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Pa
                 one.set_axis_off()
             for one, method in zip(axes.flat, shown, strict=False):
                 samples = points[(points["method"] == method) & (method != DATA)]
-                behind = style.BLACK if method == DATA else scatter.PALE
-                out = scatter.draw_panel(one, data, samples, method, 0.06, behind)
+                behind = style.BLACK if method == DATA else style.PALE
+                out = style.draw_scatter(one, data, samples, method, 0.06, behind)
                 style.panel_title(one, next(letters), display(method))
                 if out:
                     one.set_title(f"{out} out", loc="right", fontsize=7)
@@ -535,7 +534,7 @@ FIG4 = Artefact(
     __name__,
     name="fig4",
     shows={"samples": {"methods": [*_PUBLISHED, *_BETTER, "KCEF-LL-F-inverse"]}},
-    tolerance=tolerances.VERDICTS,
+    tolerance=verdicts.VERDICTS,
     build=build_samples,
     draw=draw_samples,
     claims={"K14": claims.samples_like_data},
@@ -624,7 +623,7 @@ TABLE3 = Artefact(
     name="table3",
     kind="table",
     shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
-    tolerance=tolerances.VERDICTS,
+    tolerance=verdicts.VERDICTS,
     build=build_table3,
     draw=draw_table3,
     claims={"K10": claims.kcef_samples_are_closer},

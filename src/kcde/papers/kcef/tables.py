@@ -15,13 +15,11 @@ import pandas as pd
 
 from kcde import scores as score_files
 from kcde.evidence import readings, verdicts
-from kcde.evidence.cells import AS_PUBLISHED, splits, variants
-from kcde.evidence.checks import decide
+from kcde.evidence.checks import AS_PUBLISHED, decide, splits, variants
 from kcde.evidence.verdicts import summarise
 from kcde.experiments.table1_readings import DRAWN, READINGS, Table1Readings
 from kcde.metrics import NLL, NLL_X
-from kcde.pages import building, dot_plot, page, style
-from kcde.pages.words import display, number, pipe_table
+from kcde.pages import building, display, dot_plot, number, page, pipe_table, style
 from kcde.papers import published, registry
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.kcef import claims, figures
