@@ -127,25 +127,6 @@ def test_bandwidth_that_is_not_given_is_the_median_distance_over_root_two(many):
     np.testing.assert_allclose(sigma, np.median(distances) / np.sqrt(2.0), rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("cls", "name", "value"),
-    [
-        (JDL, "tolerance", 1.0),
-        (JDL, "regularization", 0.0),
-        (JDL, "bandwidth_y", [1.0, 1.0, 1.0]),
-        (JDL, "constrained", "often"),
-        (JDL, "pivots", "best"),
-        (CME, "constrained", "tightened"),
-        (SmoothedJDL, "smoothing", 0.0),
-        (SmoothedCME, "regularization", -1.0),
-    ],
-)
-def test_bad_parameters_are_named(many, cls, name, value):
-    options = {"bandwidth_x": 1.0, "bandwidth_y": 1.0} | {name: value}
-    with pytest.raises(ValueError, match=name):
-        cls(**options).fit(many[0][:60], many[1][:60])
-
-
 def test_what_cannot_be_learnt_evaluated_or_drawn_is_said(many, monkeypatch):
     X, Y = many
     with pytest.raises(ValueError, match="rows of X coincide"):
