@@ -9,7 +9,6 @@ import pytest
 from contracted import QUICK
 from kcde import panels, scores
 from kcde.arrays import array_namespace, to_numpy
-from kcde.data.smoke import write_smoke_data
 from kcde.estimators import (
     KCEF,
     KEF,
@@ -280,13 +279,6 @@ def other_backend(other_xp, monkeypatch):
     return "cupy"
 
 
-@pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
-    """Where the smoke data are, with their catalogue."""
-    folder = tmp_path_factory.mktemp("mirror")
-    return {"data_dir": folder, "catalogue": write_smoke_data(folder)}
-
-
 def assert_same_scores(job, folder, other_backend):
     """Run a job on both backends; compare every score that is no time."""
     frames = []
@@ -308,7 +300,7 @@ def source(request, smoke):
     """Return whether the data are real, and where they are."""
     if request.param:
         return True, {"data_dir": request.getfixturevalue("raw_data")}
-    return False, smoke
+    return False, dict(zip(("data_dir", "catalogue"), smoke, strict=True))
 
 
 @pytest.mark.parametrize("method", METHODS)
