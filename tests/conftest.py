@@ -116,6 +116,16 @@ def call(capsys):
     return run
 
 
+@pytest.fixture(scope="module")
+def quickly_compiled():
+    """XLA leaves out optimisations: what is fitted takes longer to compile than to run."""
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture
 def rng():
     """A generator that is the same in every test."""

@@ -1,9 +1,9 @@
 """`kcde verify` on made-up tables, each with one difference."""
 
-import csv
 import subprocess
 from functools import partial
 
+import pandas as pd
 import pytest
 
 from kcde.evidence.tracked import BEYOND, SAME, WITHIN, verify
@@ -25,10 +25,7 @@ COLUMNS = {FIGURE: FIGURE_COLUMNS, CLAIMS: CLAIM_COLUMNS}
 
 def write(path, rows, columns=TABLE_COLUMNS):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as handle:
-        table = csv.DictWriter(handle, columns, restval="")
-        table.writeheader()
-        table.writerows(rows)
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
 
 
 @pytest.fixture

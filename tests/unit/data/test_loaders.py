@@ -1,6 +1,5 @@
 """The catalogue, and from raw files to arrays: made-up tables, all bundled ones, larger sets."""
 
-import csv
 import hashlib
 import io
 import re
@@ -48,10 +47,8 @@ def toy(tmp_path):
         row = {"name": "toy", "file": "toy.csv", "format": "csv", "y": "y", "x": "a|b"} | row
         (tmp_path / row["file"]).write_bytes(content)
         row.setdefault("sha256", hashlib.sha256(content).hexdigest())
-        with (tmp_path / "catalogue.csv").open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, catalogue.COLUMNS, restval="")
-            writer.writeheader()
-            writer.writerow(row)
+        frame = pd.DataFrame([row], columns=catalogue.COLUMNS)
+        frame.to_csv(tmp_path / "catalogue.csv", index=False)
         return "toy", tmp_path, tmp_path / "catalogue.csv"
 
     return write
@@ -280,10 +277,9 @@ def table(tmp_path):
         good |= {"urls": "https://example.org/toy.tar.gz :: toy/toy.csv | https://example.org/toy"}
         good |= {"y": "y", "x": "a (%)|b c"}
         path = tmp_path / "catalogue.csv"
-        with path.open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, columns, restval="", extrasaction="ignore")
-            writer.writeheader()
-            writer.writerows(good | change for change in changes)
+        pd.DataFrame([good | change for change in changes], columns=columns).to_csv(
+            path, index=False
+        )
         return path
 
     return write

@@ -22,12 +22,6 @@ def linear_pairs(rng, n):
     return X, 0.8 * X + 0.6 * rng.standard_normal((n, 1))
 
 
-@pytest.fixture
-def many(rng):
-    X = rng.standard_normal((600, 2))
-    return X, np.hstack([X[:, :1] * X[:, 1:], X[:, :1]]) + 0.5 * rng.standard_normal((600, 2))
-
-
 def test_equals_the_solution_in_n_squared_dimensions(rng):
     X, Y = linear_pairs(rng, 24)
     K_x, K_y = GaussianKernel(0.8)(X, X), GaussianKernel(0.6)(Y, Y)

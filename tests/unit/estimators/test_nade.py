@@ -31,13 +31,7 @@ from kcde.selection import complement, kfold
 QUICK = {"hidden_units": 8, "components": 2, "epochs": 8}
 RECIPE = Recipe(epochs=6, patience=6, batch_size=100, learning_rate=0.005)
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_compiler():
-    """What is tested takes longer to compile than to run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 @pytest.fixture(scope="module")
