@@ -1,5 +1,6 @@
 """Fixtures that several test files share."""
 
+import gc
 import os
 import sys
 
@@ -28,6 +29,7 @@ def pytest_configure(config):
 
     JAX knows a program by itself, its version and its flags; `--cache-clear` forgets all.
     """
+    gc.disable()  # till all is imported, which leaves no garbage
     if config.pluginmanager.hasplugin("cacheprovider"):
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("xla")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
@@ -36,6 +38,8 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """Begin with the files that take longest, those that run Snakemake: few wait for the last."""
     items.sort(key=lambda item: item.get_closest_marker("workflow") is None)
+    gc.freeze()
+    gc.enable()
 
 
 OWN_UNITS = {"estimators", "experiments", "numerics", "gpu"}

@@ -17,9 +17,9 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 ROOMS = {
     "data": (1150, ["data"]),
-    "experiments": (3310, ["experiments", "plan"]),
+    "experiments": (3325, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (9300, ["estimators"]),
+    "estimators": (9310, ["estimators"]),
     "numerics": (
         2260,
         [
@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4750, ["papers"]),
     "table": (1475, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        700,
+        715,
         [
             "cli",
             "scores",
@@ -57,7 +57,7 @@ ROOMS = {
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 705
+WORKFLOW = 708
 TESTS = 14950
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 

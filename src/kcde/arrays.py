@@ -372,14 +372,10 @@ def solve_triangular(lower, b, *, transpose: bool = False, overwrite_b: bool = F
 
 
 def inverse_of_factor(lower):
-    """Return (L Lᵀ)⁻¹ for a lower triangular L, shape (n, n)."""
-    xp = array_namespace(lower)
-    if not is_numpy_array(lower):
-        half = solve_triangular(lower, xp.eye(lower.shape[0], dtype=lower.dtype))
-        return solve_triangular(lower, half, transpose=True, overwrite_b=True)
-    inverse, _ = scipy.linalg.lapack.dpotri(lower.T, lower=0)
-    half = np.tril(inverse.T)
-    return half + np.tril(half, -1).T
+    """Return L⁻¹ for a lower triangular L with zeros above, shape (n, n)."""
+    if is_numpy_array(lower):
+        return scipy.linalg.lapack.dtrtri(lower.T, lower=0)[0].T
+    return solve_triangular(lower, array_namespace(lower).eye(lower.shape[0], dtype=lower.dtype))
 
 
 def normal_cdf(z):

@@ -4,6 +4,7 @@ A command imports numpy, pandas or scipy inside, so that
 `--help` and short commands do not wait for them.
 """
 
+import gc
 import importlib.metadata
 import json
 import os
@@ -11,6 +12,8 @@ import platform
 import re
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -47,6 +50,17 @@ def _kcde(version: Annotated[bool, _VERSION] = False) -> None:
 DataDir = Annotated[Path, Option(help="Folder of the raw data.")]
 Catalogue = Annotated[Path | None, Option(help="Another catalogue (CSV) than the built-in one.")]
 Backend = Annotated[str, Option(help="auto, numpy or cupy.")]
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Collect no garbage meanwhile: imports leave none, and to look for it costs a seventh."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()  # nor look through what was imported, later
+        gc.enable()
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:
@@ -416,12 +430,14 @@ def run_command(
     """  # noqa: D301
     import logging
 
-    from kcde.experiments import experiment, experiments
-    from kcde.experiments.base import SCALES
-    from kcde.experiments.runner import run
-    from kcde.methods import define as add
-    from kcde.methods import key_of
+    with importing():
+        from kcde.experiments import experiment, experiments
+        from kcde.experiments.base import SCALES
+        from kcde.experiments.runner import run
+        from kcde.methods import define as add
+        from kcde.methods import key_of
 
+        experiments()
     if not name:
         for each, cls in experiments().items():
             typer.echo(f"{each:16} {(cls.__doc__ or '').splitlines()[0]}")
@@ -523,7 +539,8 @@ def draw_command(
     python -m kcde draw kcef/fig3 --scores results/laptop/scores/failure_case.csv --into mine
     python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     """  # noqa: D301
-    from kcde.papers import drawing, registry
+    with importing():
+        from kcde.papers import drawing, registry
 
     selected = registry.select(target)
     if scores is None:

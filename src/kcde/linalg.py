@@ -51,8 +51,8 @@ class Factor(NamedTuple):
         half = solve_triangular(self.lower, b)
         return solve_triangular(self.lower, half, transpose=True, overwrite_b=True)
 
-    def inverse(self):
-        """Return (A + (shift + jitter) I)⁻¹, shape (n, n); 2n³/3 multiplications on numpy."""
+    def inverse_root(self):
+        """Return L⁻¹, shape (n, n), of a matrix that was not overwritten; n³/6 multiplications."""
         return inverse_of_factor(self.lower)
 
 

@@ -148,24 +148,36 @@ def code(job: Job) -> str:
     return digest(cls.__module__, *map(estimator_module, sorted(used)))
 
 
+LONG = 30
+"""Minutes: of local jobs that ask for more at `laptop`, at most every second core runs one."""
+
+
 @cache
 def _order(papers: tuple[str, ...]) -> dict[Job, int]:
-    """Return the place of each job of the scale laptop: of the first artefact that shows it."""
+    """Return the place of each job of the scale laptop, the higher the earlier.
+
+    That is the place of the first artefact that shows it; in an artefact, networks come last.
+    """
     found: dict[Job, int] = {}
     shown = artefacts([*papers, ACROSS], [RUN, READINGS])
     for place, artefact in enumerate(shown):
         for job in jobs(artefact, LAPTOP):
-            found.setdefault(job, len(shown) - place)
+            found.setdefault(job, 2 * (len(shown) - place) - _is_batch(job))
     return found
 
 
-def priority(papers: Iterable[str], job: Job) -> int:
-    """Return the priority of a job: the earlier the first artefact that shows it, the higher."""
+def priority(papers: Iterable[str], job: Job, minutes: int = 0) -> int:
+    """Return the priority of a job: the earlier the first artefact that shows it, the higher.
+
+    Jobs that may take long begin as soon as the first artefact has its jobs, so that none of them
+    is left over at the end.
+    """
     name, dataset, method = job
     # Factors and samples serve what artefacts show.
     shown = {"factors": "joint", "samples": "similarity"}.get(name, name)
     known, wanted = _order(tuple(papers)), fitted(method.partition("/")[0])
-    return max(known.get((name, dataset, method), 0), known.get((shown, dataset, wanted), 0))
+    place = max(known.get((name, dataset, method), 0), known.get((shown, dataset, wanted), 0))
+    return max(place, max(known.values()) - 2) if minutes > LONG else place
 
 
 def on_gpu(job: Job) -> bool:

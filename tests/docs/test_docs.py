@@ -12,6 +12,8 @@ import os
 import re
 import resource
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -37,6 +39,8 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if not {*path.relative_to(DOC
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 README = ROOT / "README.md"
 SLOW = {"own-data.md", "tutorial.md"}
+# What takes hours, a GPU or a cluster, is the test suite itself, or makes environments.
+ELSEWHERE = re.compile(r"--cores all|scale=paper|KCDE_ENV|pytest|tar |pip install")
 FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 ROOMS = "benchmarks|docs|envs|examples|figures|profiles|resources|src|tests|workflow"
 NAMED = re.compile(rf"`((?:{ROOMS})/[^` ]+)`")
@@ -167,6 +171,24 @@ def test_commands_of_a_page_are_there(page):
                 assert set(re.findall(r"--[\w-]+", words)) <= options
         named = re.findall(r"figures/[a-z]+/[\w-]+\.\w+", block)
         assert all((ROOT / name).is_file() for name in named)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
+def test_commands_of_a_page_run_in_a_clean_clone(page, tmp_path):
+    lines = [line for block in fences(page, "sh") for line in block.splitlines()]
+    lines = [line.replace("envs/run ", "") for line in lines if not ELSEWHERE.search(line)]
+    if not lines:
+        pytest.skip("no command that runs here")
+    subprocess.run(["git", "clone", "--quiet", os.fspath(ROOT), "clone"], cwd=tmp_path, check=True)
+    clone = tmp_path / "clone"
+    known = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{clone}/src",
+    }
+    subprocess.run(
+        ["bash", "-euxc", "\n".join(lines)], cwd=clone, check=True, env=os.environ | known
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -1,4 +1,5 @@
 # Shared by all rules: the configuration, the environment of jobs and the constraints of wildcards.
+import gc
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import yaml
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
+gc.set_threshold(50_000)  # what planning makes stays: to look for garbage would take a fifth of it
 # Of this project, also where another workflow uses it as a module.
 ROOT = Path(workflow.current_basedir).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -84,6 +86,8 @@ if LOCAL:
     # Each job takes the first GPU that it finds, so there is one to share out. A job that asks for
     # more memory than there is asks for all of it, and so runs alone.
     workflow.register_resource("gpu", config["gpu_jobs"])
+    # The other cores draw the tables of the first papers meanwhile.
+    workflow.register_resource("long", max(1, (workflow.cores or 1) // 2))
     if "mem_mb" not in workflow.global_resources:
         workflow.register_resource("mem_mb", free_host_bytes() // 2**20)
 

@@ -45,7 +45,7 @@ class NADE(BatchFitted, ConditionalDensity):
     network is then trained in full for each number of `epochs`, and the rows held out choose.
 
     At that learning rate the training is unstable where mixtures become narrow (a few rows, many
-    x): within fifty updates rounding errors grow to visible differences, so that another batch
+    x): within fifty updates rounding errors grow to visible differences, so that another processor
     may give another network. A tenth of that rate is far less so, but not as published.
 
     An update costs O(batch_size (d_in H + H² + 3 H K d_y)) for H units and K components; a
@@ -105,7 +105,7 @@ class NADE(BatchFitted, ConditionalDensity):
     """
 
     _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
-    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax")
+    _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
     selection_rule: ClassVar[str] = (
         "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
@@ -192,15 +192,30 @@ class NADE(BatchFitted, ConditionalDensity):
 
     @staticmethod
     def _train(estimators: Sequence["NADE"]) -> list[Exception | None]:
-        """Train estimators of one shape; return the error of each, or None."""
-        errors: list = [None] * len(estimators)
-        for i, fitted in enumerate(_fit_batch(estimators)):
-            if isinstance(fitted, Exception):
-                errors[i] = fitted
-                estimators[i]._reset()
-            else:
-                estimators[i]._take(fitted)
+        """Train estimators one after the other; return the error of each, or None."""
+        errors: list = []
+        for estimator in estimators:
+            try:
+                estimator._take(estimator._trained())
+                errors.append(None)
+            except (FloatingPointError, ValueError) as error:
+                estimator._reset()
+                errors.append(error)
         return errors
+
+    def _trained(self):
+        """Return the fit to the data that it keeps."""
+        from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
+        from kcde.estimators._nade.training import Recipe
+
+        recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
+        sizes = self.hidden_units, self.components
+        if not self.early_stopping:
+            return fit_all_updates(self._problem, *sizes, recipe)
+        if None not in sizes:
+            return fit_given(self._problem, *sizes, recipe, self._epochs)
+        units, components = _choices(sizes[0], HIDDEN_UNITS), _choices(sizes[1], COMPONENTS)
+        return fit_chosen(self._problem, units, components, self._folds, recipe)
 
     def _take(self, fitted):
         self.network_, self.epochs_ = fitted.network, fitted.epochs
@@ -379,27 +394,6 @@ class NADE(BatchFitted, ConditionalDensity):
     def _width(self) -> int:
         """Return how many numbers a point takes while it is worked on, at most."""
         return max(self.hidden_units_, self.n_features_in_ + 2 * self.n_outputs_)
-
-
-def _fit_batch(estimators: Sequence[NADE]) -> list:
-    """Return for each estimator of one shape the fit to the data that it keeps, or its error."""
-    from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
-    from kcde.estimators._nade.training import Recipe
-
-    first = estimators[0]
-    problems = [estimator._problem for estimator in estimators]
-    recipe = Recipe(first._epochs[0], first.patience, first.batch_size, first.learning_rate)
-    sizes = first.hidden_units, first.components
-    if not first.early_stopping:
-        return fit_all_updates(problems, *sizes, recipe)
-    if None not in sizes:
-        return fit_given(problems, *sizes, recipe, first._epochs)
-    units = _choices(first.hidden_units, HIDDEN_UNITS)
-    components = _choices(first.components, COMPONENTS)
-    try:
-        return fit_chosen(problems, units, components, first._folds, recipe)
-    except ValueError as error:
-        return [error] * len(problems)
 
 
 def _choices(given, otherwise: Sequence[int]) -> Sequence[int]:

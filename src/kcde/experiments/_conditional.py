@@ -44,8 +44,9 @@ from kcde.arrays import asarray, exp_of_negative, row_blocks
 from kcde.data.made_up import DONUT_BOX
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import methods, runner
-from kcde.experiments.base import ArrayExperiment, parameter
+from kcde.experiments.base import SMOKE, ArrayExperiment, parameter
 from kcde.kernels import GaussianKernel, LaplaceKernel
+from kcde.methods import METHODS
 from kcde.names import OURS
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold, log_grid
@@ -251,6 +252,9 @@ _WEIGHTS = ("signed", "constrained", "projected")
 COMPARED = ("CondRealNVP", "CondMAF", "LSCDE", *(f"LSCDE-package-{each}" for each in _WEIGHTS))
 COMPARED += ("LSCDE-exact", *(f"LSCDE-{each}" for each in _WEIGHTS))
 
+# Those that the authors of cdo score on random splits of the terrain, as their own.
+FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
+
 _MOST_NUMBERS = 20  # of a hyper-parameter in the info of a job
 
 
@@ -266,6 +270,14 @@ class Conditional(ArrayExperiment):
         """Return the parameters that data set and method state."""
         ours = {"variant": OURS} if method in cls.beside else {}
         return super().named(dataset, method) | ours
+
+    @classmethod
+    def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
+        """Return a smaller flow at the scale smoke, in one stage: each is compiled."""
+        if scale != SMOKE or method in cls.beside or METHODS[method].estimator not in FLOWS:
+            return {}
+        small = {"blocks": 2, "steps": 20, "learning_rate": 1e-3}
+        return {"options": cls.options_of(METHODS[method], dataset) | small}
 
     def check(self) -> None:
         """Raise `ValueError` for unknown options."""

@@ -185,7 +185,7 @@ class JointNetwork(ProblemExperiment, Joint):
         found = Outcome([])
         curves = np.full((self.runs, ORDERS + 1, len(splits[0].test)), np.nan)
         for run, (table, split) in enumerate(zip(tables, splits, strict=True)):
-            row = self.row(run, setting=problem.setting(dim), backend="jax")
+            row = self.row(run, setting=problem.setting(dim), backend="numpy")
             row |= problem.sizes(run, split) | {"dim": dim}
             if isinstance(table, Exception):
                 found.rows.append(row | scores.failed(NLL, table, "nats"))

@@ -92,7 +92,7 @@ class Planar(ArrayExperiment):
     seeds: int = sized(2, 2, 10, "How often points are drawn and fitted.", at_least=1)
     iterations: int = parameter(20_000, "Of estimators that are trained by them.", at_least=1)
     # By default as many as there are test points.
-    samples: int | None = sized(200, None, None, "Samples of each seed.", at_least=2)
+    samples: int | None = sized(40, None, None, "Samples of each seed.", at_least=2)
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:

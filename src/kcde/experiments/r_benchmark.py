@@ -175,7 +175,7 @@ class RBenchmark(ArrayExperiment):
     # Whether there are more scores than likelihoods.
     calibrated = True
 
-    splits: int = sized(3, 20, 20, "Random half/half splits.", at_least=1)
+    splits: int = sized(2, 20, 20, "Random half/half splits.", at_least=1)
     importance_samples: int = sized(1000, 10_000, 10_000, "Draws for log Z.")
     tuning_rows: int | None = sized(100, 500, 2000, "Rows of a likelihood selection, at most.")
     # "training-half": a Gaussian wider than the training y (`log_normaliser` of the estimator);

@@ -52,7 +52,7 @@ class Samples(ProblemExperiment, ArrayExperiment):
     # Those that are fitted and sampled: all, or the two that the figures show.
     columns: str = parameter("all", "all, or shown-pair.", choices=("all", SHOWN_PAIR))
     seeds: int = sized(2, 10, 10, "How often samples are drawn.", at_least=1)
-    samples: int = parameter(2000, "Samples of each seed.", at_least=2)
+    samples: int = sized(400, 2000, 2000, "Samples of each seed.", at_least=2)
 
     @classmethod
     def options_of(cls, method: Method, dataset: str) -> dict:

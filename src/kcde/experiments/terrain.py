@@ -14,7 +14,7 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.data.loaders import Dataset, load
-from kcde.experiments._conditional import COMPARED, SMOOTHERS, Conditional
+from kcde.experiments._conditional import COMPARED, FLOWS, SMOOTHERS, Conditional
 from kcde.experiments.base import SCALES, Outcome, Work, attempt, parameter, sized, stacked
 from kcde.methods import METHODS
 from kcde.metrics import SMAE, smae
@@ -23,9 +23,6 @@ from kcde.selection import complement, kfold
 
 FOLDS, RANDOM = "folds", "random"
 FOLD_COUNT = 10
-
-# Estimators that the authors of cdo score on random splits, as their own.
-FLOWS = ("ConditionalRealNVP", "ConditionalMAF")
 
 _TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
@@ -82,7 +79,8 @@ class Terrain(Conditional):
         """Return fewer folds, and as many random splits, of what takes long."""
         if method in cls.beside or METHODS[method].estimator not in FLOWS:
             return {}
-        return dict.fromkeys(cls.repeated, (1, 3, 10)[SCALES.index(scale)])
+        sizes = dict.fromkeys(cls.repeated, (1, 3, 10)[SCALES.index(scale)])
+        return sizes | super().sizes_of(scale, dataset, method)
 
     def open(self) -> Dataset:
         """Return the data set."""

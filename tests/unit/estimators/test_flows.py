@@ -124,21 +124,18 @@ def test_training_beats_the_untrained_flow_and_a_gaussian(fitted):
 
 
 @pytest.mark.nightly
-def test_together_in_blocks_and_in_stages_is_as_alone_and_in_one(flow_class, monkeypatch):
+def test_in_blocks_and_in_stages_is_as_in_one(flow_class, monkeypatch):
     """But for rounding in single precision, which grows from step to step."""
-    Xs, Ys = zip(*[bent(130, 2, seed) for seed in range(3)], strict=True)
-    models = [flow_class(**QUICK, random_state=seed) for seed in range(3)]
-    alone = [clone(m).fit(X, Y) for m, X, Y in zip(models, Xs, Ys, strict=True)]
+    X, Y = bent(130, 2)
+    whole = flow_class(**QUICK).fit(X, Y)
     monkeypatch.setattr(training, "_BLOCK", 50)
-    together = flow_class.fit_many(models, Xs, Ys)
-    for X, Y, model, single in zip(Xs, Ys, together, alone, strict=True):
-        np.testing.assert_allclose(model.history_[:20], single.history_[:20], atol=1e-4)
-        np.testing.assert_allclose(model.log_density(X, Y), single.log_density(X, Y), atol=0.02)
-    staged = flow_class(**QUICK | {"steps": [60, 30], "learning_rate": [0.01, 1e-12]})
-    history = staged.fit(Xs[0], Ys[0]).history_
-    np.testing.assert_allclose(history[:20], alone[0].history_[:20], atol=1e-4)
+    model = flow_class(**QUICK).fit(X, Y)
+    np.testing.assert_allclose(model.history_[:20], whole.history_[:20], atol=1e-4)
+    np.testing.assert_allclose(model.log_density(X, Y), whole.log_density(X, Y), atol=0.02)
+    staged = flow_class(**QUICK | {"steps": [60, 30], "learning_rate": [0.01, 1e-12]}).fit(X, Y)
+    np.testing.assert_allclose(staged.history_[:20], whole.history_[:20], atol=1e-4)
     # The second stage goes on from where the first ended, and hardly moves.
-    np.testing.assert_allclose(history[60:], -staged.score(Xs[0], Ys[0]), atol=1e-4)
+    np.testing.assert_allclose(staged.history_[60:], -staged.score(X, Y), atol=1e-4)
 
 
 @pytest.mark.nightly
@@ -156,28 +153,24 @@ def test_candidates_are_chosen_at_their_best_number_of_steps(flow_class):
         plain.fit(X[~held], Y[~held]).score(X[held], Y[held]), abs=0.01
     )
     np.testing.assert_allclose(model.history_[:20], plain.fit(X, Y).history_[:20], atol=1e-4)
-    seeds, rates = np.array([seed_of("flow", 0) % 2**32] * 2, np.uint32), np.array([0.05, 0.01])
-    data = (np.stack([part] * 2) for part in (X, Y, held))
     clone(model)._record_input(X, X, Y)
-    given = model._architecture(6, 1), seeds, *data, rates, 120, training.PATIENCE
-    for shift in (-10, -1, 0, 1):
-        found = training.train_watched(*given, steps + shift)
-        for flow, own, largest in zip(found.flows, found.held_out, score, strict=True):
-            z, log_slope = flow.inverse(X[held], Y[held])
-            assert own == pytest.approx(np.mean(norm.logpdf(z[:, 0]) + log_slope), abs=1e-4)
+    architecture, seed = model._architecture(6, 1), np.uint32(seed_of("flow", 0) % 2**32)
+    start = training.initial_leaves(architecture, seed)
+    for (_, _, rate), most, largest in zip(CANDIDATES, steps, score, strict=True):
+        for shift in (-10, -1, 0, 1):
+            data = X, Y, held.astype(float), rate
+            found = training._run(architecture, start, *data, 120, most + shift)
+            z, log_slope = found.flow.inverse(X[held], Y[held])
+            own = np.mean(norm.logpdf(z[:, 0]) + log_slope)
+            assert found.held_out == pytest.approx(own, abs=1e-4)
+            own = found.held_out
             assert own < largest if shift else own == pytest.approx(largest, abs=1e-6)
 
 
-def test_failures_keep_their_places_and_a_candidate_that_diverges_is_passed_over():
+def test_divergence_is_told_and_a_candidate_that_diverges_is_passed_over():
     X, Y = bent(130, 1)
-    models = [ConditionalRealNVP(**QUICK) for _ in range(3)]
-    models[1].set_params(learning_rate=1e30)
-    broken = np.r_[[[np.nan]], Y[1:]]
-    fitted = ConditionalRealNVP.fit_many(models, [X] * 3, [Y, Y, broken], return_errors=True)
-    assert fitted[0] is models[0]
-    assert [type(each) for each in fitted[1:]] == [FloatingPointError, ValueError]
     with pytest.raises(FloatingPointError, match="diverged at step"):
-        models[1].fit(X, Y)
+        ConditionalRealNVP(**QUICK | {"learning_rate": 1e30}).fit(X, Y)
     model = ConditionalRealNVP(candidates=[[6, 1, 1e30], [6, 1, 0.02]], steps=40).fit(X, Y)
     assert model.learning_rate_ == 0.02
     with pytest.raises(FloatingPointError, match="no candidate"):

@@ -56,7 +56,7 @@ def test_a_wrong_name_of_an_estimator_is_answered_with_the_nearest():
 # What jax itself makes of the variables, read where it reads them when it starts on a GPU.
 _ASK = """
 import json
-import kcde.estimators._nade.training
+import kcde.estimators._flows.training
 import jax
 from jaxlib.xla_client import generate_pjrt_gpu_plugin_options
 print(json.dumps([
@@ -81,3 +81,21 @@ def test_training_is_on_the_cpu_or_shares_the_gpu_in_float32_and_the_user_decide
     assert settings(JAX_PLATFORMS="cuda") == ["cuda", False, "float32", False]
     own = {"XLA_PYTHON_CLIENT_PREALLOCATE": "true", "JAX_DEFAULT_MATMUL_PRECISION": "tensorfloat32"}
     assert settings(JAX_PLATFORMS="cuda", **own)[1:3] == [True, "tensorfloat32"]
+
+
+_COUNT_THREADS = """
+import os, kcde.estimators
+kcde.estimators.estimator_class("ConditionalMAF")
+import jax
+jax.numpy.ones(3).sum().block_until_ready()
+names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+print(sum("XLAEigen" in name for name in names))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_xla_takes_as_many_threads_as_other_numerics():
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "3"}
+    command = [sys.executable, "-c", _COUNT_THREADS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["3"]

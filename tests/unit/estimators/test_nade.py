@@ -1,10 +1,5 @@
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import logsumexp
@@ -12,26 +7,14 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from kcde.estimators import NADE
-from kcde.estimators._nade.training import (
-    SMALLEST_STD,
-    Recipe,
-    Rows,
-    _loss,
-    draw_observed,
-    initial_network,
-    stack,
-    to_host,
-    train,
-    unstack,
-    width,
-)
+from kcde.estimators._dde.updates import fold_in, pass_of
+from kcde.estimators._nade import training
+from kcde.estimators._nade.training import SMALLEST_STD, Recipe, Rows, Task
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 
 QUICK = {"hidden_units": 8, "components": 2, "epochs": 8}
 RECIPE = Recipe(epochs=6, patience=6, batch_size=100, learning_rate=0.005)
-
-pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 @pytest.fixture(scope="module")
@@ -107,101 +90,94 @@ def test_samples_have_the_moments_of_the_density(rng):
 
 
 def some_network(d_x, d_y, rng, units=4, components=3):
-    """A network whose outputs matter, in float32."""
+    """Parameters of a network whose outputs matter, and their shape."""
     Y = rng.standard_normal((d_y, 9))
-    network = initial_network(width(np.empty((d_x, 9)), Y), units, components, Y, rng)
-    return jax.tree.map(
-        lambda array: array + np.float32(0.3) * rng.standard_normal(array.shape, np.float32),
-        network,
-    )
+    inputs = training.width(np.empty((d_x, 9)), Y)
+    flat = training.initial_parameters(inputs, units, components, Y, rng)
+    shape = training.shape_of(inputs, units, 3 * d_y * components)
+    return flat + np.float32(0.3) * rng.standard_normal(flat.shape, np.float32), shape
 
 
-def as_rows(X, Y, observed=None, weight=None):
-    observed = np.zeros_like(Y) if observed is None else observed
-    weight = np.ones(Y.shape[1]) if weight is None else weight
-    return Rows(*(np.asarray(part, dtype=np.float32) for part in (X, Y, observed, weight)))
+def as_rows(X, Y):
+    return Rows(*(np.asarray(part, dtype=np.float32) for part in (X, Y, np.zeros_like(Y))))
 
 
 def test_observed_sets_are_uniform_in_size_and_within_a_size():
-    observed = np.asarray(draw_observed(jax.random.key(1), 3, 60_000)).astype(int)
-    names, counts = np.unique(observed, axis=1, return_counts=True)
+    observed = np.empty((3, 60_000), np.float32)
+    training.draw_observed((np.uint32(0), np.uint32(1)), observed)
+    names, counts = np.unique(observed.astype(int), axis=1, return_counts=True)
     assert names.shape[1] == 7
     for chosen, count in zip(names.T, counts, strict=True):
         share = (1 / 3, 1 / 9, 1 / 9)[chosen.sum()]
         assert abs(count / 60_000 - share) < 5 * np.sqrt(share * (1 - share) / 60_000)
 
 
+def test_random_numbers_are_those_of_jax():
+    random = pytest.importorskip("jax").random
+    key = np.uint32(0), np.uint32(7)
+    for n in (3, 1400, 10**6):
+        expected = random.randint(random.key(7), (20,), 0, n)
+        np.testing.assert_array_equal([training.below(key, i, n) for i in range(20)], expected)
+    child = random.key_data(random.fold_in(random.key(7), 5))
+    np.testing.assert_array_equal(fold_in(key, 5), child)
+
+
 @pytest.mark.parametrize("d_y", [1, 3])
 def test_gradient_equals_finite_differences_of_the_naive_loop(d_y, rng):
-    network = some_network(2, d_y, rng)
-    X, Y = rng.standard_normal((2, 6)), rng.standard_normal((d_y, 6))
+    flat, shape = some_network(2, d_y, rng)
+    X, Y = rng.standard_normal((2, 6)), rng.standard_normal((d_y, 6)).astype(np.float32)
     observed = np.zeros((d_y, 6)) if d_y == 1 else np.eye(3)[:, [0, 1, 2, 2, 1, 0]]
-    rows = as_rows(X, Y, observed, np.array([1.0, 1.0, 1.0, 1.0, 0.0, 0.0]))
-    rows = jax.tree.map(jnp.asarray, rows)
-    gradient = jax.jit(jax.grad(_loss))(network, rows, rows.observed)
-    leaves, shape = jax.tree.flatten(network)
+    at, gradient = pass_of(shape, 6), np.empty_like(flat)
+    at.inputs[:] = training.known(X, Y, observed)
+    training.gradient_at(flat, shape, at, Y, observed.astype(np.float32), gradient)
 
-    def naive_loss(leaves):
-        """Each set of observed y is the beginning of an order; the last columns do not count."""
-        network, total = jax.tree.unflatten(shape, leaves), 0.0
-        for x, y, seen in list(zip(X.T, Y.T, observed.T, strict=True))[:4]:
+    def naive_loss(flat):
+        """Each set of observed y is the beginning of an order."""
+        network, total = training.network_of(flat, shape, d_y), 0.0
+        for x, y, seen in zip(X.T, Y.T, observed.T, strict=True):
             first, hidden = list(np.flatnonzero(seen)), np.flatnonzero(seen == 0)
             before = naive_log_density(network, x, y, first)
             each = [naive_log_density(network, x, y, [*first, i]) - before for i in hidden]
-            total -= len(y) / len(hidden) * sum(each) / 4
+            total -= len(y) / len(hidden) * sum(each) / 6
         return total
 
-    for place, leaf in enumerate(leaves):
-        for index in list(np.ndindex(leaf.shape))[:: max(1, leaf.size // 6)]:
-            values = []
-            for step in (1e-6, -1e-6):
-                moved = [array.astype(np.float64) for array in leaves]
-                moved[place][index] += step
-                values.append(naive_loss(moved))
-            found = jax.tree.leaves(gradient)[place][index]
-            expected = (values[0] - values[1]) / 2e-6
-            assert found == pytest.approx(expected, rel=2e-3, abs=2e-4)
+    for index in range(len(flat)):
+        step = 1e-6 * (np.arange(len(flat)) == index)
+        expected = (naive_loss(flat + step) - naive_loss(flat - step)) / 2e-6
+        assert gradient[index] == pytest.approx(expected, rel=2e-3, abs=2e-4)
 
 
-def trained(networks, rows, held_out, stop, pool=1, recipe=RECIPE):
-    seeds = np.arange(len(networks), dtype=np.uint32)
-    stop = np.full(len(networks), stop, dtype=np.int32)
-    return to_host(train(stack(networks), seeds, stack(rows), stack(held_out), stop, pool, recipe))
-
-
-def test_batches_take_no_padding(rng):
-    """Batches are drawn from 3 real rows among 50: those that count are fitted alone."""
-    rows = as_rows(np.zeros((1, 3)), np.array([[-0.1, 0.0, 0.1]])).padded(50)
-    poisoned = Rows(rows.X, np.where(rows.weight, rows.Y, 50.0), rows.observed, rows.weight)
-    recipe = Recipe(epochs=20, patience=20, batch_size=10, learning_rate=0.02)
-    found = trained([some_network(1, 1, rng)], [poisoned], [rows], 20, recipe=recipe).networks
-    logits, means, _ = unstack(found, 0).mixtures(np.zeros((1, 1)))
-    assert abs((np.exp(logits - logsumexp(logits, axis=1)) * means).sum()) < 0.1
+def trained(networks, rows, held_out, stop, recipe=RECIPE, first=0):
+    tasks = [
+        Task(*network, first + i, *own)
+        for i, (network, *own) in enumerate(zip(networks, rows, held_out, strict=True))
+    ]
+    return training.train(tasks, stop, 0, recipe)
 
 
 @pytest.mark.nightly
-def test_best_epoch_is_that_of_the_pooled_likelihood_whatever_trains_beside(rng):
+def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
     """Against training anew for every number of epochs, and scoring with the naive loop."""
     networks = [some_network(1, 1, rng) for _ in range(8)]
     X, noise = rng.standard_normal((2, 16, 1, 8))
     parts = [as_rows(x, x + 0.5 * e) for x, e in zip(X, noise, strict=True)]
-    rows, held_out, curve = parts[:8], parts[8:], []
-    for epochs in range(1, RECIPE.epochs + 1):
-        stopped = trained(networks, rows, held_out, epochs).networks
-        exact = [unstack(stopped, i).unpadded(1, 4, 3) for i in range(8)]
-        pairs = zip(exact, held_out, strict=True)
-        curve.append([naive_sum(network, part.X.T, part.Y.T) for network, part in pairs])
-    pooled = np.array(curve).reshape(-1, 4, 2).sum(axis=2)
-    result = trained(networks, rows, held_out, 0, pool=2)
-    np.testing.assert_allclose(result.score, pooled.max(axis=0), rtol=1e-3)
-    np.testing.assert_array_equal(result.epochs, pooled.argmax(axis=0) + 1)
-    # Groups that stop at different epochs, two at a time.
-    hurry = replace(RECIPE, patience=1)
-    first_peak = [1 + next(e for e in range(6) if e == 5 or c[e + 1] <= c[e]) for c in pooled.T]
-    data = np.arange(8, dtype=np.uint32), stack(rows), stack(held_out), np.zeros(8, dtype=np.int32)
-    hurried = train(stack(networks), *data, 2, hurry, 4)
-    np.testing.assert_array_equal(hurried.epochs, first_peak)
-    assert len({*first_peak}) > 1
+    rows, held_out, peaks = parts[:8], parts[8:], set()
+    for first in range(0, 8, 2):
+        two = slice(first, first + 2)
+        data, curve = (networks[two], rows[two], held_out[two]), []
+        for epochs in range(1, RECIPE.epochs + 1):
+            stopped = trained(*data, epochs, first=first).parameters
+            exact = [training.network_of(flat, networks[0][1], 1) for flat in stopped]
+            pairs = zip(exact, data[2], strict=True)
+            curve.append(sum(naive_sum(own, part.X.T, part.Y.T) for own, part in pairs) / 16)
+        result = trained(*data, 0, first=first)
+        assert result.score == pytest.approx(max(curve), rel=1e-3)
+        assert result.epochs == np.argmax(curve) + 1
+        hurried = trained(*data, 0, replace(RECIPE, patience=1), first)
+        peak = 1 + next(e for e in range(6) if e == 5 or curve[e + 1] <= curve[e])
+        assert hurried.epochs == peak
+        peaks.add(peak)
+    assert len(peaks) > 1
 
 
 @pytest.mark.nightly
@@ -216,10 +192,11 @@ def test_selection_equals_training_every_fold_by_hand(rng):
     for fold, held_out in enumerate(kfold(23, 5, rng_of("selection", 5))):
         rows = complement(held_out, 23)
         rng = rng_of("network", 5, 3, model.components_, fold)
-        network = initial_network(1, 3, model.components_, Y[rows].T, rng)
-        columns = as_rows(X[rows].T, Y[rows].T).padded(19)
-        stopped = trained([network], [columns], [columns], model.epochs_, recipe=declared).networks
-        exact = unstack(stopped, 0).unpadded(1, 3, model.components_)
+        flat = training.initial_parameters(1, 3, model.components_, Y[rows].T, rng)
+        shape = training.shape_of(1, 3, 3 * model.components_)
+        columns = as_rows(X[rows].T, Y[rows].T)
+        stopped = trained([(flat, shape)], [columns], [columns], model.epochs_, declared)
+        exact = training.network_of(stopped.parameters[0], shape, 1)
         total += naive_sum(exact, X[held_out], Y[held_out])
     assert scores.max() == pytest.approx(total / 23, rel=1e-3)
 
@@ -277,21 +254,3 @@ def test_a_fit_that_fails_leaves_the_others_alone(pairs):
         NADE.fit_many(*given)
     with pytest.raises(ValueError, match="no candidate has a finite"):
         NADE(hidden_units=2, epochs=2, learning_rate=1e30).fit(X, Y)
-
-
-_COUNT_THREADS = """
-import os, kcde.estimators
-kcde.estimators.estimator_class("NADE")
-import jax
-jax.numpy.ones(3).sum().block_until_ready()
-names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
-print(sum("XLAEigen" in name for name in names))
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
-def test_xla_takes_as_many_threads_as_other_numerics():
-    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "3"}
-    command = [sys.executable, "-c", _COUNT_THREADS]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["3"]

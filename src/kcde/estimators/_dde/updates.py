@@ -143,7 +143,7 @@ NORMAL = (np.sqrt(2.0) * erfinv((np.arange(2**16) + 0.5) * 2.0**-15 - 1.0)).asty
 
 
 @compiled
-def _exp(x):
+def exp(x):
     """Return e^x within 3e-7, by what a loop does for several x at once."""
     x = _HIGHEST if x > _HIGHEST else x
     x = _LOWEST if x < _LOWEST else x
@@ -254,11 +254,11 @@ def parts(flat, shape):
     )
 
 
-_parts = compiled(parts)
+compiled_parts = compiled(parts)
 
 
 @compiled
-def _pass_of(shape, N):
+def pass_of(shape, N):
     inputs, hidden = shape.embedded + shape.plain, shape.hidden
     return Pass(
         np.empty((inputs, N), np.float32),
@@ -284,7 +284,7 @@ def _rectified(weights, values, bias, out):
 
 
 @compiled
-def _forward(parameters, at):
+def forward(parameters, at):
     """Compute hidden units and outputs of a perceptron from its inputs."""
     embedding, shift, mixed, plain, biases, weights, last, bias = parameters
     embedded = embedding.shape[1]
@@ -310,7 +310,7 @@ def _forward(parameters, at):
 
 
 @compiled
-def _masked(values, rectified, sums):
+def masked(values, rectified, sums):
     """Set to 0 where a unit is, and sum over columns."""
     for i in range(len(values)):
         total = _0
@@ -334,7 +334,7 @@ def _backward(parameters, gradients, at, learns):
         for k in range(1, len(last)):
             for j in range(top.shape[1]):
                 above[i, j] += last[k, i] * at.d_outputs[k, j]
-    _masked(above, top, d_biases[depth])
+    masked(above, top, d_biases[depth])
     if learns:
         np.dot(at.d_outputs, top.T, d_last)
         for k in range(len(last)):
@@ -346,7 +346,7 @@ def _backward(parameters, gradients, at, learns):
         if learns:
             np.dot(above, at.hidden[layer].T, d_weights[layer])
         np.dot(weights[layer].T, above, below)
-        _masked(below, at.hidden[layer], d_biases[layer])
+        masked(below, at.hidden[layer], d_biases[layer])
     if not learns:
         np.dot(at.first.T, at.d_hidden[0], at.d_inputs)
         return
@@ -370,7 +370,7 @@ def _backward(parameters, gradients, at, learns):
 
 
 @compiled
-def _clip(gradient):
+def clip(gradient):
     norm2 = _0
     for i in range(len(gradient)):
         norm2 += gradient[i] * gradient[i]
@@ -425,7 +425,7 @@ def _basis(problem, features, row, Y, column, slope, out):
             out[j] = -scale * np.sin(angle) if slope else scale * np.cos(angle)
         return
     for j in range(m):
-        out[j] = _exp(out[j])
+        out[j] = exp(out[j])
     if conditional:
         for j in range(m):
             out[j] *= problem.part[row, j]
@@ -465,7 +465,7 @@ def mean_kernel(A, B):
                 distances[j] += (A[k, i] - B[k, j]) * (A[k, i] - B[k, j])
         of_row = _0
         for j in range(B.shape[1]):
-            of_row += _exp(-distances[j])
+            of_row += exp(-distances[j])
         total += of_row
     return total / (A.shape[1] * B.shape[1])
 
@@ -515,20 +515,20 @@ def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
     smooth = penalty_gradient(problem, recipe.features, state.f)
     for j in range(len(values)):
         gradient[j] = gradient[j] / np.float32(size) + smooth[j]
-    _clip(gradient)
+    clip(gradient)
     adam(state.f, gradient, state.f_mean, state.f_square, recipe.learning_rate, count)
 
 
 @compiled
 def _update_dual(state, recipe, dual, nu, gradients, gradient):
     """Update ν from its inputs: at draws of g, then as many of p_0."""
-    _forward(nu, dual)
+    forward(nu, dual)
     size, share = recipe.batch_size, np.float32(1.0 / recipe.batch_size)
     for i in range(size):
         dual.d_outputs[0, i] = -share
-        dual.d_outputs[0, size + i] = share * _exp(dual.outputs[0, size + i])
+        dual.d_outputs[0, size + i] = share * exp(dual.outputs[0, size + i])
     _backward(nu, gradients, dual, True)
-    _clip(gradient)
+    clip(gradient)
     rmsprop(state.nu, gradient, state.nu_square, recipe.learning_rate)
 
 
@@ -539,7 +539,7 @@ def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, w
     size = recipe.batch_size
     for i in range(size):
         dual.d_outputs[0, i] = recipe.dual_weight / np.float32(size)
-    _forward(nu, dual)
+    forward(nu, dual)
     _backward(nu, d_nu, dual, False)
     for i in range(size):
         _basis(problem, recipe.features, rows[start + i], own.outputs, i, True, values)
@@ -559,12 +559,12 @@ def advance(state, problem, recipe, levels, seed, first, count):
     """
     size, (d_y, n), d_x = recipe.batch_size, problem.Y.shape, len(problem.X)
     latent, seen = recipe.sampler.plain, DUAL_UPDATES * size
-    own, others = _pass_of(recipe.sampler, size), _pass_of(recipe.sampler, seen)
-    dual, dual_of_own = _pass_of(recipe.dual, 2 * size), _pass_of(recipe.dual, size)
+    own, others = pass_of(recipe.sampler, size), pass_of(recipe.sampler, seen)
+    dual, dual_of_own = pass_of(recipe.dual, 2 * size), pass_of(recipe.dual, size)
     values, f_gradient = np.empty_like(state.f), np.empty_like(state.f)
     g_gradient, nu_gradient = np.empty_like(state.g), np.empty_like(state.nu)
-    g, d_g = _parts(state.g, recipe.sampler), _parts(g_gradient, recipe.sampler)
-    nu, d_nu = _parts(state.nu, recipe.dual), _parts(nu_gradient, recipe.dual)
+    g, d_g = compiled_parts(state.g, recipe.sampler), compiled_parts(g_gradient, recipe.sampler)
+    nu, d_nu = compiled_parts(state.nu, recipe.dual), compiled_parts(nu_gradient, recipe.dual)
     rows, priors = np.empty(seen + size, np.int64), np.empty((d_y, seen), np.float32)
     noise = np.empty((latent, size), np.float32), np.empty((latent, seen + size), np.float32)
     for number in range(first, first + count):
@@ -582,7 +582,7 @@ def advance(state, problem, recipe, levels, seed, first, count):
             normals(fold_in(noise_key, 1), levels, drawn.reshape(drawn.size))
             _copy(drawn, before, own.inputs, d_x, 0, size)
             _take(problem.X, rows, before, own.inputs, 0, 0, size)
-            _forward(g, own)
+            forward(g, own)
             if of_f:
                 _update_f(state, problem, recipe, rows, own, values, f_gradient, number + 1)
                 continue
@@ -590,7 +590,7 @@ def advance(state, problem, recipe, levels, seed, first, count):
             # g does not change before its own update, so that one product serves all of ν.
             _copy(drawn, 0, others.inputs, d_x, 0, seen)
             _take(problem.X, rows, 0, others.inputs, 0, 0, seen)
-            _forward(g, others)
+            forward(g, others)
             for batch in range(DUAL_UPDATES):
                 start = batch * size
                 _copy(others.outputs, start, dual.inputs, 0, 0, size)

@@ -7,11 +7,11 @@ import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.rows import some_columns
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
 from kcde.estimators.base import Tags
 from kcde.seeding import rng_of, seed_of
+from kcde.selection import kfold
 
 HELD_OUT_PARTS = 5
 """Where a flow is chosen from candidates, one of so many parts of the rows chooses."""
@@ -27,13 +27,14 @@ class Candidate(NamedTuple):
     learning_rate: float
 
 
-class ConditionalFlow(BatchFitted, Pushforward):
+class ConditionalFlow(Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
     A subclass says which layers, how many more than blocks, and the learning rate at √n = 28.
     """
 
     tags: ClassVar[Tags] = Tags(array_api=False)
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
     _trainer: ClassVar[str] = "kcde.estimators._flows.training"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax", "flowjax")
     kind: ClassVar[str]
@@ -74,27 +75,53 @@ class ConditionalFlow(BatchFitted, Pushforward):
         FloatingPointError
             If the training diverges.
         """
-        return self.fit_many([self], [X], [Y], [groups])[0]
+        return super().fit(X, Y, groups)
 
     def _fit(self, X, Y):
-        """Check the parameters and keep the data; `fit_many` trains."""
         for name in ("hidden_units", "blocks", "moment_samples"):
             checks.whole(name, getattr(self, name))
-        self.cv_results_ = {}
         counts, rates = _stages(self.steps, self.learning_rate)
-        if self.candidates is not None:
-            self._candidates = _checked_candidates(self.candidates, counts, Y.shape[0])
         rule = self.rate * np.sqrt(Y.shape[0]) / 28.0
-        self._plan = tuple((count, rates[k] or rule) for k, count in enumerate(counts))
-        used = [rate for _, rate in self._plan]
-        self.learning_rate_ = used[0] if np.ndim(self.steps) == 0 else used
-        self._problem = some_columns(to_numpy(X)), to_numpy(Y)
+        stages = [(count, rates[k] or rule) for k, count in enumerate(counts)]
+        problem = seed_of("flow", self.random_state) % 2**32, some_columns(to_numpy(X)), to_numpy(Y)
+        if self.candidates is not None:
+            candidates = _checked_candidates(self.candidates, counts, Y.shape[0])
+            trained = self._choose(candidates, counts[0], problem)
+        else:
+            from kcde.estimators._flows.training import train
 
-    def _batch_key(self) -> tuple:
-        """Return the values that estimators of one batch must share."""
-        X, Y = self._problem
-        tried = None if self.candidates is None else tuple(self._candidates)
-        return (self._architecture(), self._plan, tried, X.shape, Y.shape)
+            used = [rate for _, rate in stages]
+            self.learning_rate_ = used[0] if np.ndim(self.steps) == 0 else used
+            self.cv_results_ = {}
+            trained = train(self._architecture(), *problem, stages)
+        history, finite = trained.history, np.isfinite(trained.history)
+        if not (finite.all() and trained.flow.is_finite()):
+            step = np.argmin(finite) if not finite.all() else len(history)
+            rates = np.atleast_1d(self.learning_rate_)
+            raise FloatingPointError(
+                f"{type(self).__name__} diverged at step {step} of {len(history)} with learning "
+                f"rate {', '.join(f'{rate:.3g}' for rate in rates)}; give a smaller "
+                "learning_rate, and bring x and y to unit scale"
+            )
+        self.flow_, self.history_ = trained.flow, history
+
+    def _choose(self, candidates: list[Candidate], most_steps: int, problem: tuple):
+        """Return the flow that the best candidate was trained to on all rows."""
+        from kcde.estimators._flows.training import choose
+
+        n = len(problem[-1])
+        folds = kfold(n, HELD_OUT_PARTS, rng_of("selection", self.random_state))
+        tried = [(self._architecture(c.hidden_units, c.blocks), c) for c in candidates]
+        held = np.isin(np.arange(n), folds[0])
+        trained, best, self.cv_results_ = choose(tried, *problem, held, most_steps)
+        if not np.isfinite(self.cv_results_["score"]).any():
+            raise FloatingPointError(
+                f"no candidate of {type(self).__name__} has a finite held-out likelihood; give "
+                "smaller learning rates, and bring x and y to unit scale"
+            )
+        self.hidden_units_, self.blocks_, self.learning_rate_ = candidates[best]
+        self.steps_ = trained.steps
+        return trained
 
     def _architecture(self, hidden_units=None, blocks=None):
         from kcde.estimators._flows.training import Architecture
@@ -108,50 +135,6 @@ class ConditionalFlow(BatchFitted, Pushforward):
             layers=blocks + self.more_layers,
             normalised=blocks if self.batch_normalisation else 0,
         )
-
-    @staticmethod
-    def _train(estimators: Sequence["ConditionalFlow"]) -> list[FloatingPointError | None]:
-        """Train estimators of one shape; return the error of each, or None."""
-        from kcde.estimators._flows.training import choose, train
-
-        first = estimators[0]
-        seeds = np.array([seed_of("flow", e.random_state) % 2**32 for e in estimators], np.uint32)
-        X, Y = (np.stack(part) for part in zip(*[e._problem for e in estimators], strict=True))
-        if first.candidates is None:
-            trained = train(first._architecture(), seeds, X, Y, first._plan)
-            return [e._take(*outcome) for e, outcome in zip(estimators, trained, strict=True)]
-        states = [estimator.random_state for estimator in estimators]
-        tried = [(first._architecture(c.hidden_units, c.blocks), c) for c in first._candidates]
-        chosen = choose(tried, seeds, X, Y, states, first._plan[0][0])
-        return [e._take_chosen(*outcome) for e, outcome in zip(estimators, chosen, strict=True)]
-
-    def _take_chosen(self, candidate, flow, history, cv_results: dict):
-        """Take a flow that was chosen; return the error, or None."""
-        if not np.isfinite(cv_results["score"]).any():
-            del self._problem
-            self._reset()
-            return FloatingPointError(
-                f"no candidate of {type(self).__name__} has a finite held-out likelihood; give "
-                "smaller learning rates, and bring x and y to unit scale"
-            )
-        self.hidden_units_, self.blocks_ = candidate.hidden_units, candidate.blocks
-        self.learning_rate_, self.steps_ = candidate.learning_rate, len(history)
-        self._plan, self.cv_results_ = ((len(history), candidate.learning_rate),), cv_results
-        return self._take(flow, history)
-
-    def _take(self, flow, history: np.ndarray) -> FloatingPointError | None:
-        del self._problem
-        finite = np.isfinite(history)
-        if not (finite.all() and flow.is_finite()):
-            step = np.argmin(finite) if not finite.all() else len(history)
-            self._reset()
-            return FloatingPointError(
-                f"{type(self).__name__} diverged at step {step} of {len(history)} with learning "
-                f"rate {', '.join(f'{rate:.3g}' for _, rate in self._plan)}; give a smaller "
-                "learning_rate, and bring x and y to unit scale"
-            )
-        self.flow_, self.history_ = flow, history
-        return None
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""

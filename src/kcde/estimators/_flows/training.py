@@ -1,6 +1,7 @@
 """Conditional flows of flowjax: how they are built, evaluated in float64, trained and chosen.
 
-Training is full-batch Adam in float32, several problems of one shape in one compiled program.
+Training is full-batch Adam in float32. To compile takes longer than to train on few rows, so rows
+are padded to few lengths, and trainings of one architecture that differ otherwise share a program.
 Batch normalisation stands between the layers (Dinh et al., ICLR 2017, section 3.7).
 """
 
@@ -20,10 +21,8 @@ from flowjax.flows import coupling_flow, masked_autoregressive_flow
 from jax import Array, lax
 from paramax import AbstractUnwrappable, NonTrainable
 
-from kcde.estimators._flows.base import HELD_OUT_PARTS, Candidate
+from kcde.estimators._flows.base import Candidate
 from kcde.estimators._shared.batch_fit import configure
-from kcde.seeding import rng_of
-from kcde.selection import kfold
 
 configure()
 
@@ -33,7 +32,7 @@ PATIENCE = 30
 _HIDDEN_LAYERS = 2
 _FEWEST_ROWS, _MOST_ROWS = 64, 8192
 _LEAST_VARIANCE = 1e-5
-_BLOCK = 1024
+_BLOCK = 256
 # Of the gradient of a sum over rows, as the authors'.
 _WEIGHT_DECAY = 1e-6
 
@@ -202,144 +201,111 @@ def _padded(rows: np.ndarray) -> np.ndarray:
     return np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]))])
 
 
+class Trained(NamedTuple):
+    """A flow as it was after `steps` of Adam.
+
+    The held-out value is a mean log density, nats, -inf where the first step diverged; the history
+    is the mean negative log density of a row before each step, nats.
+    """
+
+    flow: Flow
+    steps: int
+    held_out: float
+    history: np.ndarray
+
+
 def train(
     architecture: Architecture,
-    seeds: np.ndarray,
+    seed: int,
     X: np.ndarray,
     Y: np.ndarray,
     stages: Sequence[tuple[int, float]],
-) -> list[tuple[Flow, np.ndarray]]:
-    """Maximise the likelihood of each of P problems, in float32.
+    most_steps: int = 0,
+) -> Trained:
+    """Maximise the likelihood of rows X (n, d_x), Y (n, d_y), in float32.
 
-    Seeds of the initial weights are unsigned 32-bit integers, shape (P,), and X, Y of shapes
-    (P, n, d_x), (P, n, d_y). A stage is a number of steps of Adam, each on all rows, on the sum
-    over rows, with weight decay 1e-6, and their learning rate; every stage begins with new moments.
-
-    Returns for each problem its flow, and the mean negative log density of a row before each step,
-    nats, shape (all steps,). They depend on the other problems only through rounding.
+    The seed of the initial weights is an unsigned 32-bit integer. A stage is a number of steps of
+    Adam, each on all rows, on the sum over rows, with weight decay 1e-6, and their learning rate;
+    every stage begins with new moments. All stages are one program, which depends on the most
+    steps: `most_steps`, if none is longer.
     """
-    leaves, rows, parts = _initial(architecture, seeds), _blocks(X, Y), []
+    most_steps = max(most_steps, *(steps for steps, _ in stages))
+    leaves, history = initial_leaves(architecture, np.uint32(seed)), []
     for steps, rate in stages:
-        leaves, losses = _train_all(architecture, steps, np.float32(rate), leaves, rows)
-        parts.append(np.asarray(losses, dtype=np.float64))
-    history = np.concatenate(parts, axis=1)
-    return [
-        (Flow(architecture, [leaf[p] for leaf in leaves]), history[p]) for p in range(len(seeds))
-    ]
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _train_all(architecture: Architecture, steps: int, learning_rate, leaves, rows: "_Rows"):
-    return jax.vmap(partial(_train_one, architecture, steps, learning_rate))(leaves, rows)
-
-
-def _train_one(architecture: Architecture, steps: int, learning_rate, leaves, rows: "_Rows"):
-    weights, rest, optimiser = _trainable(architecture, leaves, learning_rate)
-
-    def loss(weights):
-        return _summed_loss(_combine(weights, rest), architecture, rows)
-
-    def step(state, _):
-        weights, moments = state
-        (value, _), gradient = jax.value_and_grad(loss, has_aux=True)(weights)
-        change, moments = optimiser.update(gradient, moments, weights)
-        return (optax.apply_updates(weights, change), moments), value / jnp.sum(rows.real)
-
-    (weights, _), losses = lax.scan(step, (weights, optimiser.init(weights)), length=steps)
-    flow = _combine(weights, rest)
-    flow = with_statistics(flow, *_summed_loss(flow, architecture, rows)[1])
-    return jax.tree.leaves(eqx.filter(flow, eqx.is_array)), losses
-
-
-class Watched(NamedTuple):
-    """Flows of P problems, each as it was after `steps` of Adam.
-
-    The held-out values are mean log densities, nats, -inf where the first step diverged; histories
-    are as `train` gives them.
-    """
-
-    flows: list[Flow]
-    steps: np.ndarray
-    held_out: np.ndarray
-    histories: list[np.ndarray]
+        found = _run(architecture, leaves, X, Y, np.zeros(len(Y)), rate, most_steps, steps)
+        leaves = found.flow.leaves
+        history.append(found.history)
+    return found._replace(history=np.concatenate(history), steps=sum(map(len, history)))
 
 
 def train_watched(
     architecture: Architecture,
-    seeds: np.ndarray,
+    seed: int,
     X: np.ndarray,
     Y: np.ndarray,
     held: np.ndarray,
-    rates: np.ndarray,
+    rate: float,
     most_steps: int,
-    patience: int,
-    steps: np.ndarray | None = None,
-) -> Watched:
-    """Train as `train`, and keep each flow as it was at the best step for rows held out.
+) -> Trained:
+    """Train as `train`, and keep the flow as it was at the best step for rows held out.
 
-    The statistics of the batch normalisations are of the other rows, then as later. A training ends
-    `patience` steps after its best, or after `most_steps`.
-
-    `held` says whether a row is held out, shape (P, n); rates are of shape (P,). Steps, shape (P,),
-    are as many steps instead, whatever the rows held out say; none need be.
+    `held` says whether a row is, shape (n,). The statistics of the batch normalisations are of the
+    other rows, then as later. The training ends `PATIENCE` steps after its best, or after
+    `most_steps`.
     """
-    leaves, rows = _initial(architecture, seeds), _blocks(X, Y)
-    watched = _blocks(X, held[:, :, None].astype(float)).Y[..., 0]
-    rows = rows._replace(real=rows.real * (1.0 - watched))
-    given = np.full(len(seeds), -1) if steps is None else steps
-    found = _watch_all(
-        (architecture, most_steps, patience), leaves, rows, watched, rates.astype(np.float32), given
-    )
-    leaves, taken, held_out, losses = (jax.tree.map(np.asarray, part) for part in found)
-    numbers = range(len(seeds))
-    return Watched(
-        [Flow(architecture, [leaf[p] for leaf in leaves]) for p in numbers],
-        taken,
-        held_out.astype(np.float64),
-        [losses[p, : taken[p]].astype(np.float64) for p in numbers],
-    )
+    leaves = initial_leaves(architecture, np.uint32(seed))
+    return _run(architecture, leaves, X, Y, held.astype(float), rate, most_steps, -1)
 
 
-@partial(jax.jit, static_argnums=0)
-def _watch_all(fixed: tuple, leaves, rows: "_Rows", held, rates, given):
-    return jax.vmap(partial(_watch_one, *fixed))(leaves, rows, held, rates, given)
+def _run(architecture, leaves, X, Y, held, rate, most_steps: int, given: int) -> Trained:
+    """Train for `given` steps, whatever the rows held out say, or by them where it is negative."""
+    rows = _blocks(X, Y, held)
+    leaves = [np.asarray(leaf, np.float32 if leaf.dtype.kind == "f" else None) for leaf in leaves]
+    found = _watch(architecture, most_steps, leaves, rows, np.float32(rate), np.int32(given))
+    leaves, steps, held_out, losses = jax.tree.map(np.asarray, found)
+    history = losses[:steps].astype(np.float64)
+    return Trained(Flow(architecture, leaves), int(steps), float(held_out), history)
 
 
-def _watch_one(architecture, most_steps, patience, leaves, rows: "_Rows", held, rate, given):
-    weights, rest, optimiser = _trainable(architecture, leaves, rate)
+@partial(jax.jit, static_argnums=(0, 1))
+def _watch(architecture, most_steps, leaves, rows: "_Rows", rate, given):
+    flow = rebuilt(architecture, leaves)
+    weights, rest = eqx.partition(flow, eqx.is_inexact_array, is_leaf=_is_constant)
+    optimiser = optax.chain(optax.add_decayed_weights(_WEIGHT_DECAY), optax.adam(rate))
 
     def loss(weights):
-        log_density, _ = _log_densities(_combine(weights, rest), architecture, rows)
+        log_density, statistics = _log_densities(_combine(weights, rest), architecture, rows)
         # 0 of a row whose density has left the range would make NaN of the sum of the others.
-        of_held = jnp.sum(jnp.where(held > 0, log_density, 0.0)) / jnp.maximum(jnp.sum(held), 1.0)
-        return -jnp.sum(jnp.where(rows.real > 0, log_density, 0.0)), of_held
+        of_held = jnp.sum(jnp.where(rows.held > 0, log_density, 0.0))
+        of_held /= jnp.maximum(jnp.sum(rows.held), 1.0)
+        return -jnp.sum(jnp.where(rows.real > 0, log_density, 0.0)), (of_held, statistics)
 
     def goes_on(state):
-        within = (state.step <= most_steps) & (state.step - state.best_step <= patience)
+        within = (state.step <= most_steps) & (state.step - state.best_step <= PATIENCE)
         return jnp.where(given < 0, within, state.step <= given)
 
     def move(state):
-        (value, of_held), gradient = jax.value_and_grad(loss, has_aux=True)(state.weights)
+        found, gradient = jax.value_and_grad(loss, has_aux=True)(state.weights)
+        value, (of_held, statistics) = found
         better = jnp.where(given < 0, of_held > state.best, True)
-        kept = jax.tree.map(partial(jnp.where, better), state.weights, state.best_weights)
+        now = state.weights, statistics, of_held, state.step
+        was = state.best_weights, state.best_statistics, state.best, state.best_step
+        kept = jax.tree.map(partial(jnp.where, better), now, was)
         change, moments = optimiser.update(gradient, state.moments, state.weights)
         return _State(
             state.step + 1,
             optax.apply_updates(state.weights, change),
             moments,
-            jnp.where(better, of_held, state.best),
-            jnp.where(better, state.step, state.best_step),
-            kept,
+            *kept,
             jnp.isfinite(of_held),
             state.losses.at[state.step].set(value / jnp.sum(rows.real)),
         )
 
-    start = _State(
-        0, weights, optimiser.init(weights), -jnp.inf, 0, weights, True, jnp.zeros(most_steps + 1)
-    )
+    none = (jnp.zeros((architecture.layers, architecture.outputs)),) * 2
+    moments, losses = optimiser.init(weights), jnp.zeros(most_steps + 1)
+    start = _State(0, weights, moments, weights, none, -jnp.inf, 0, True, losses)
     end = lax.while_loop(goes_on, move, start)
-    flow = _combine(end.best_weights, rest)
-    flow = with_statistics(flow, *_log_densities(flow, architecture, rows)[1])
+    flow = with_statistics(_combine(end.best_weights, rest), *end.best_statistics)
     # Weights that no step has made better, and that left the range, are not a training.
     best = jnp.where((end.best_step == 0) & ~end.finite, -jnp.inf, end.best)
     return jax.tree.leaves(eqx.filter(flow, eqx.is_array)), end.best_step, best, end.losses
@@ -351,25 +317,12 @@ class _State(NamedTuple):
     step: int
     weights: Transformed
     moments: tuple
+    best_weights: Transformed
+    best_statistics: tuple
     best: float
     best_step: int
-    best_weights: Transformed
     finite: bool
     losses: np.ndarray
-
-
-def _initial(architecture: Architecture, seeds: np.ndarray) -> list:
-    """Return the arrays of flows with random weights, each stacked."""
-    starts = [initial_leaves(architecture, seed) for seed in seeds]
-    return [np.stack(same) for same in zip(*starts, strict=True)]
-
-
-def _trainable(architecture: Architecture, leaves: list, rate) -> tuple:
-    """Return the weights of a flow, the rest of it, and the optimiser."""
-    flow = rebuilt(architecture, leaves)
-    weights, rest = eqx.partition(flow, eqx.is_inexact_array, is_leaf=_is_constant)
-    optimiser = optax.chain(optax.add_decayed_weights(_WEIGHT_DECAY), optax.adam(rate))
-    return weights, rest, optimiser
 
 
 def _combine(weights, rest) -> Transformed:
@@ -378,12 +331,6 @@ def _combine(weights, rest) -> Transformed:
 
 def _is_constant(node) -> bool:
     return isinstance(node, NonTrainable)
-
-
-def _summed_loss(flow: Transformed, architecture: Architecture, rows: "_Rows"):
-    """Return the sum of -log p(y|x), and the statistics of each layer, two (layers, d_y)."""
-    log_density, statistics = _log_densities(flow, architecture, rows)
-    return -jnp.sum(rows.real * log_density), statistics
 
 
 def _log_densities(flow: Transformed, architecture: Architecture, rows: "_Rows"):
@@ -428,66 +375,43 @@ class _Rows(NamedTuple):
     X: np.ndarray
     Y: np.ndarray
     real: np.ndarray
+    held: np.ndarray
 
 
-def _blocks(X: np.ndarray, Y: np.ndarray) -> _Rows:
-    """Return the rows of P problems, (P, n, d), in blocks (P, blocks, rows, d), in float32."""
-    n = X.shape[1]
-    count = -(-n // _BLOCK)
-    size = -(-n // count)
-    real = np.ones((len(X), n, 1))
-    padding = (0, 0), (0, count * size - n), (0, 0)
-    padded = (np.pad(array, padding).astype(np.float32) for array in (X, Y, real))
-    X, Y, real = (array.reshape(len(array), count, size, -1) for array in padded)
-    return _Rows(X, Y, real[..., 0])
+def _blocks(X: np.ndarray, Y: np.ndarray, held: np.ndarray) -> _Rows:
+    """Return rows (n, d) in blocks of one length in float32.
+
+    Their length is a multiple of 64, so that data of about as many rows share a program.
+    """
+    count = -(-len(Y) // _BLOCK)
+    size = -(-len(Y) // (count * _FEWEST_ROWS)) * _FEWEST_ROWS
+    parts = X, Y, 1.0 - held[:, None], held[:, None]
+    padded = [np.pad(part, ((0, count * size - len(Y)), (0, 0))) for part in parts]
+    X, Y, real, held = (part.astype(np.float32).reshape(count, size, -1) for part in padded)
+    return _Rows(X, Y, real[..., 0], held[..., 0])
 
 
 def choose(
     tried: Sequence[tuple[Architecture, Candidate]],
-    seeds: np.ndarray,
+    seed: int,
     X: np.ndarray,
     Y: np.ndarray,
-    states: Sequence,
+    held: np.ndarray,
     most_steps: int,
-) -> list[tuple]:
-    """Choose for each of P problems, and train the choice on all rows.
+) -> tuple[Trained, int, dict]:
+    """Choose by the rows held out, and train the choice on all rows.
 
-    Candidates of one architecture are trained together, for all problems; so are those chosen.
-
-    `tried` are candidates with their architectures, states the seeds of the rows held out, one a
-    problem. Returns for each the candidate, the flow that it was trained to, its history, and how
-    all did.
+    `tried` are candidates with their architectures. Returns the flow, the place of its candidate
+    and how all did.
     """
-    P, n = X.shape[:2]
-    held = np.zeros((P, n), dtype=bool)
-    for p, state in enumerate(states):
-        held[p, kfold(n, HELD_OUT_PARTS, rng_of("selection", state))[0]] = True
-    score, steps = np.full((P, len(tried)), -np.inf), np.zeros((P, len(tried)), dtype=int)
-    groups: dict[Architecture, list[int]] = {}
-    for k, (architecture, _) in enumerate(tried):
-        groups.setdefault(architecture, []).append(k)
-    for architecture, members in groups.items():
-        problems = np.tile(np.arange(P), len(members))
-        rates = np.repeat([tried[k][1].learning_rate for k in members], P)
-        data = seeds[problems], X[problems], Y[problems], held[problems]
-        found = train_watched(architecture, *data, rates, most_steps, PATIENCE)
-        score[:, members] = found.held_out.reshape(-1, P).T
-        steps[:, members] = found.steps.reshape(-1, P).T
-    best = np.argmax(score, axis=1)
-    done: dict[int, tuple] = {}
-    candidates = [candidate for _, candidate in tried]
-    for architecture, members in groups.items():
-        own = np.flatnonzero(np.isin(best, members))
-        if not len(own):
-            continue
-        # As many problems as before, some of them again: another number would recompile.
-        problems = np.resize(own, P * len(members))
-        rates = np.array([candidates[k].learning_rate for k in best[problems]])
-        data = seeds[problems], X[problems], Y[problems], np.zeros_like(held[problems])
-        given = steps[problems, best[problems]]
-        found = train_watched(architecture, *data, rates, most_steps, PATIENCE, given)
-        for place, p in enumerate(own):
-            results = {"candidates": candidates, "score": score[p], "steps": steps[p]}
-            trained = found.flows[place], found.histories[place]
-            done[p] = candidates[best[p]], *trained, results
-    return [done[p] for p in range(P)]
+    found = [
+        train_watched(architecture, seed, X, Y, held, candidate.learning_rate, most_steps)
+        for architecture, candidate in tried
+    ]
+    score, steps = (np.array([getattr(f, n) for f in found]) for n in ("held_out", "steps"))
+    best = int(np.argmax(score))
+    architecture, candidate = tried[best]
+    stages = [(int(steps[best]), candidate.learning_rate)]
+    trained = train(architecture, seed, X, Y, stages, most_steps)
+    results = {"candidates": [each for _, each in tried], "score": score, "steps": steps}
+    return trained, best, results

@@ -1,30 +1,31 @@
-"""The network of NADE, and training many of them at once, by a compiled program of one epoch.
+"""The network of NADE, and its training as one compiled loop over the updates of an epoch.
 
 The network maps the observed variables to a Gaussian mixture for each y. Points are columns here,
-so that the long axis is the fast one. Training is in float32 on jax, prediction in float64 on
-numpy.
-
-The networks of one call share a shape, and a few at a time are mapped over (`jax.vmap`). When a
-group of them can improve no more, the next takes its place, so that none is trained in vain. Random
-numbers are drawn by a program of their own: compiling them takes as long as all else, and they are
-the same for networks of all sizes.
+so that the long axis is the fast one. Training is in float32 by numba, with the perceptron of
+`_dde.updates`; prediction is in float64 on numpy. Random numbers are those of `jax.random`
+(threefry), the same for networks of all sizes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
-from jax import lax
+from numba import uint32
 
 from kcde.arrays import array_namespace
-from kcde.estimators._shared.batch_fit import configure
-
-configure()
+from kcde.estimators._dde.updates import (
+    Shape,
+    clip,
+    compiled,
+    compiled_parts,
+    exp,
+    fold_in,
+    forward,
+    masked,
+    parts,
+    pass_of,
+)
 
 SMALLEST_STD = 1e-3
 """Added to every standard deviation: y that repeats itself would make the likelihood unbounded."""
@@ -34,12 +35,15 @@ UPDATES = 25
 
 _LARGEST_LOG_STD = 10.0
 _OUTPUT_STD = 0.01
-_ABSENT = -1e30
-_MOMENTUM = 0.9
-_LARGEST_GRADIENT = 5.0
+_HELD_OUT_AT_ONCE = 128
+_0, _1, _HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
+_SMALLEST, _LARGEST_LOG = np.float32(SMALLEST_STD), np.float32(_LARGEST_LOG_STD)
+_LOWEST, _LOG_2PI = np.float32(-np.inf), np.float32(np.log(2.0 * np.pi))
+_MOMENTUM = np.float32(0.9)
 
 
-class Network(eqx.Module):
+@dataclass(frozen=True)
+class Network:
     """Two layers of rectified linear units and one mixture of K Gaussians for each dimension of y.
 
     Weights and biases of the layers have shapes (H, d_in), (H, 1) and (H, H), (H, 1), those of the
@@ -65,19 +69,10 @@ class Network(eqx.Module):
         logits, means, log_std = flat.reshape(*weight.shape[:-1], -1) + bias
         return logits, means, xp.exp(xp.minimum(log_std, _LARGEST_LOG_STD)) + SMALLEST_STD
 
-    def unpadded(self, inputs: int, units: int, components: int) -> "Network":
-        """Return the network without what `padded` added, in float64 on numpy."""
-        (first, b_1), (second, b_2) = self.hidden
-        smaller = Network(
-            ((first[:units, :inputs], b_1[:units]), (second[:units, :units], b_2[:units])),
-            self.weight[:, :, :components, :units],
-            self.bias[:, :, :components],
-        )
-        return jax.tree.map(lambda array: np.asarray(array, dtype=np.float64), smaller)
-
     def is_finite(self) -> bool:
         """Return whether every number in it is."""
-        return all(bool(np.isfinite(array).all()) for array in jax.tree.leaves(self))
+        arrays = [*sum(self.hidden, ()), self.weight, self.bias]
+        return all(bool(np.isfinite(array).all()) for array in arrays)
 
 
 def known(X, Y, observed):
@@ -112,10 +107,15 @@ def log_mixture(mixtures, Y, logsumexp: Callable):
     return logsumexp(terms, 1) - logsumexp(logits, 1) - 0.5 * np.log(2.0 * np.pi)
 
 
-def initial_network(
+def shape_of(inputs: int, units: int, outputs: int) -> Shape:
+    """Return the shape of a network with d_in inputs, H units and 3 d_y K outputs."""
+    return Shape(0, 0, inputs, units, 3, outputs)
+
+
+def initial_parameters(
     inputs: int, units: int, components: int, Y: np.ndarray, rng: np.random.Generator
-) -> Network:
-    """Return a network before training, in float32 on numpy.
+) -> np.ndarray:
+    """Return the parameters of a network before training, flat, in float32.
 
     Hidden weights have variance 2 over the number of their inputs, which keeps the scale of
     rectified units from layer to layer; those of the outputs are nearly zero, so that every
@@ -126,36 +126,26 @@ def initial_network(
     """
     lowest, highest = Y.min(axis=1), Y.max(axis=1)
     steps = np.linspace(0.0, 1.0, components) if components > 1 else np.array([0.5])
-    bias = np.zeros((3, Y.shape[0], components, 1))
-    bias[1, :, :, 0] = lowest[:, None] + (highest - lowest)[:, None] * steps
-    hidden = tuple(
-        (np.sqrt(2.0 / max(1, fan)) * rng.standard_normal((units, fan)), np.zeros((units, 1)))
-        for fan in (inputs, units)
+    bias = np.zeros((3, Y.shape[0], components))
+    bias[1] = lowest[:, None] + (highest - lowest)[:, None] * steps
+    first, second = (
+        np.sqrt(2.0 / max(1, fan)) * rng.standard_normal((units, fan)) for fan in (inputs, units)
     )
     weight = _OUTPUT_STD * rng.standard_normal((3, Y.shape[0], components, units))
-    return jax.tree.map(lambda array: array.astype(np.float32), Network(hidden, weight, bias))
+    flat = (first.ravel(), np.zeros(2 * units), second.ravel(), weight.ravel(), bias.ravel())
+    return np.concatenate(flat).astype(np.float32)
 
 
-def padded(network: Network, inputs: int, units: int, components: int) -> Network:
-    """Return a network of a larger shape that computes the same, also during training.
-
-    Units without input and output weights always have zero gradients, as do components of zero
-    weight and inputs that are zero.
-    """
-    (first, b_1), (second, b_2) = network.hidden
-    hidden = (
-        (_grown(first, units, inputs), _grown(b_1, units, 1)),
-        (_grown(second, units, units), _grown(b_2, units, 1)),
+def network_of(flat: np.ndarray, shape: Shape, dimensions: int) -> Network:
+    """Return the network of flat parameters for some dimensions of y, in float64."""
+    parameters = parts(np.asarray(flat, dtype=np.float64), shape)
+    _, _, _, first, biases, (second,), last, bias = parameters
+    mixtures = 3, dimensions, shape.outputs // (3 * dimensions)
+    return Network(
+        ((first, biases[0, :, None]), (second, biases[1, :, None])),
+        last.reshape(*mixtures, shape.hidden),
+        bias.reshape(*mixtures, 1),
     )
-    d_y, fewer = network.weight.shape[1:3]
-    weight = _grown(network.weight, 3, d_y, components, units)
-    bias = _grown(network.bias, 3, d_y, components, 1)
-    bias[0, :, fewer:] = _ABSENT
-    return Network(hidden, weight, bias)
-
-
-def _grown(array: np.ndarray, *shape: int) -> np.ndarray:
-    return np.pad(array, [(0, to - now) for to, now in zip(shape, array.shape, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -176,224 +166,233 @@ class Recipe:
     learning_rate: float
 
 
-class Rows(eqx.Module):
-    """Rows of data as columns, padded to a common number by columns of weight 0.
+class Rows(NamedTuple):
+    """Rows of data as columns, float32: X (d_x, n), Y (d_y, n).
 
-    X (d_x, n), Y (d_y, n), which y are observed, 0 or 1, (d_y, n), where training draws its own,
-    and weights (n,): 1, or 0 for padding, which comes last.
+    Which y are observed, 0 or 1, (d_y, n); training draws its own.
     """
 
-    X: object
-    Y: object
-    observed: object
-    weight: object
-
-    def padded(self, n: int) -> "Rows":
-        """Return n columns, the added ones with weight 0; on numpy."""
-        return jax.tree.map(
-            lambda array: np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, n - array.shape[-1])]),
-            self,
-        )
+    X: np.ndarray
+    Y: np.ndarray
+    observed: np.ndarray
 
 
-class TrainingResult(eqx.Module):
-    """Result of the training, for each network or group of networks.
+@dataclass(frozen=True)
+class Task:
+    """One network to train: flat parameters and their shape, a seed of 32 bits, and its rows."""
 
-    Networks as they were at the best epoch, or at the one asked for; the largest held-out log
-    likelihood of a group, summed over its rows; and after how many epochs it was reached.
+    parameters: np.ndarray
+    shape: Shape
+    seed: int
+    rows: Rows
+    held_out: Rows
+
+
+class TrainingResult(NamedTuple):
+    """Result of the training of a group.
+
+    Parameters at the best epoch, or at the one asked for; the largest mean held-out log
+    density of a row; and after how many epochs it was reached.
     """
 
-    networks: Network
-    score: object
-    epochs: object
+    parameters: list[np.ndarray]
+    score: float
+    epochs: int
 
 
-def orderless_log_density(network: Network, rows: Rows, observed):
-    """Return unbiased estimates of the log density, averaged over orders, shape (n,).
+@compiled
+def below(key, i, n):
+    """Return the i-th of random whole numbers below n; 32-bit words wrap as in jax."""
+    high_key, low_key = fold_in(key, 0), fold_in(key, 1)
+    high, low = fold_in(high_key, i), fold_in(low_key, i)
+    factor = uint32(65536) % uint32(n)
+    factor = uint32(factor * factor) % uint32(n)
+    high_part = uint32(uint32(uint32(high[0] ^ high[1]) % uint32(n)) * factor)
+    return uint32(high_part + uint32(low[0] ^ low[1]) % uint32(n)) % uint32(n)
+
+
+@compiled
+def draw_observed(key, observed):
+    """Fill with random sets of observed dimensions, 0 or 1, shape (d, n).
+
+    Sizes are uniform on 0 … d - 1, and so are the sets of a size: the variables before a random
+    position of a random order.
+    """
+    dimensions, n = observed.shape
+    size_key, order_key = fold_in(key, 0), fold_in(key, 1)
+    place = np.empty((dimensions, n), np.uint32)
+    for i in range(dimensions):
+        for j in range(n):
+            a, b = fold_in(order_key, i * n + j)
+            place[i, j] = uint32(a ^ b) >> uint32(9)
+    for j in range(n):
+        size = below(size_key, j, dimensions)
+        for i in range(dimensions):
+            rank = 0
+            for k in range(dimensions):
+                rank += place[k, j] < place[i, j]
+            observed[i, j] = _1 if rank < size else _0
+
+
+@compiled
+def _fill(at, rows, columns, Y, observed):
+    """Take columns of rows: their y, and the inputs of the network, as `known` has them."""
+    d_y = len(Y)
+    before = 2 * d_y if d_y > 1 else 0
+    for j in range(len(columns)):
+        for i in range(d_y):
+            Y[i, j] = rows.Y[i, columns[j]]
+        for i in range(len(rows.X)):
+            at.inputs[before + i, j] = rows.X[i, columns[j]]
+    if before:
+        for i in range(d_y):
+            for j in range(len(columns)):
+                at.inputs[i, j] = Y[i, j] * observed[i, j]
+                at.inputs[d_y + i, j] = observed[i, j]
+
+
+@compiled
+def orderless_log_density(at, Y, observed, learns):
+    """Return unbiased estimates of the log density, averaged over orders, summed over columns.
 
     D/(D - d) Σ_{i not observed} log p(y_i | x, y_observed), with d of the D dimensions of y
-    observed (Uria et al., 2016, on orderless and deep NADE).
-
-    Padding counts like any other row.
+    observed (Uria et al., 2016, on orderless and deep NADE). If it learns, not that but 0, and the
+    gradient of minus the mean in the outputs.
     """
-    mixtures = network.mixtures(known(rows.X, rows.Y, observed))
-    hidden = 1.0 - observed
-    log_density = log_mixture(mixtures, rows.Y, jax.nn.logsumexp)
-    share = rows.Y.shape[0] / jnp.sum(hidden, axis=0)
-    return share * jnp.sum(hidden * log_density, axis=0)
+    (d_y, n), out, d_out = Y.shape, at.outputs, at.d_outputs
+    K = len(out) // (3 * d_y)
+    total, share = 0.0, np.empty(n, np.float32)
+    inverse, weight = np.empty((K, n), np.float32), np.empty((K, n), np.float32)
+    top, top_logit, mixed, whole = np.empty((4, n), np.float32)
+    for j in range(n):
+        hidden = _0
+        for i in range(d_y):
+            hidden += _1 - observed[i, j]
+        share[j] = np.float32(d_y) / hidden
+    for i in range(d_y):
+        for j in range(n):
+            top[j], top_logit[j], mixed[j], whole[j] = _LOWEST, _LOWEST, _0, _0
+        for k in range(K):
+            a, b, c = i * K + k, (d_y + i) * K + k, (2 * d_y + i) * K + k
+            for j in range(n):
+                log_std = out[c, j]
+                std = exp(_LARGEST_LOG if log_std > _LARGEST_LOG else log_std)
+                slope = _0 if log_std > _LARGEST_LOG else std
+                over = _1 / (std + _SMALLEST)
+                z = (Y[i, j] - out[b, j]) * over
+                term = out[a, j] - _HALF * z * z
+                inverse[k, j] = over
+                d_out[a, j], d_out[b, j] = term, z * over
+                d_out[c, j] = (z * z - _1) * slope * over
+                top[j] = term if term > top[j] or term != term else top[j]
+                top_logit[j] = max(top_logit[j], out[a, j])
+        for k in range(K):
+            a = i * K + k
+            for j in range(n):
+                # No logarithm of the standard deviation: it is far from the limits of float32.
+                d_out[a, j] = exp(d_out[a, j] - top[j]) * inverse[k, j]
+                mixed[j] += d_out[a, j]
+                weight[k, j] = exp(out[a, j] - top_logit[j])
+                whole[j] += weight[k, j]
+        if not learns:
+            for j in range(n):
+                if observed[i, j] == _0:
+                    log_density = top[j] - top_logit[j] + np.log(mixed[j] / whole[j])
+                    total += share[j] * (log_density - _HALF * _LOG_2PI)
+            continue
+        for j in range(n):
+            top[j] = (_1 - observed[i, j]) * share[j] / np.float32(n)
+            mixed[j], whole[j] = top[j] / mixed[j], top[j] / whole[j]
+        for k in range(K):
+            a, b, c = i * K + k, (d_y + i) * K + k, (2 * d_y + i) * K + k
+            for j in range(n):
+                part = d_out[a, j] * mixed[j]
+                d_out[a, j] = weight[k, j] * whole[j] - part
+                d_out[b, j] *= -part
+                d_out[c, j] *= -part
+    return total
 
 
-def draw_observed(key, dimensions: int, n: int):
-    """Return random sets of observed dimensions, 0 or 1, shape (dimensions, n).
+@compiled
+def gradient_at(flat, shape, at, Y, observed, gradient):
+    """Compute the gradient of minus the mean log density."""
+    own = compiled_parts(flat, shape)
+    forward(own, at)
+    orderless_log_density(at, Y, observed, True)
+    _, _, _, _, _, weights, last, _ = own
+    _, _, _, d_first, d_biases, d_weights, d_last, d_bias = compiled_parts(gradient, shape)
+    for k in range(len(d_bias)):
+        d_bias[k] = at.d_outputs[k].sum()
+    np.dot(at.d_outputs, at.hidden[1].T, d_last)
+    np.dot(last.T, at.d_outputs, at.d_hidden[1])
+    masked(at.d_hidden[1], at.hidden[1], d_biases[1])
+    np.dot(at.d_hidden[1], at.hidden[0].T, d_weights[0])
+    np.dot(weights[0].T, at.d_hidden[1], at.d_hidden[0])
+    masked(at.d_hidden[0], at.hidden[0], d_biases[0])
+    np.dot(at.d_hidden[0], at.inputs.T, d_first)
 
-    Sizes are uniform on 0 … dimensions - 1, and so are the sets of a size: the variables before a
-    random position of a random order.
+
+@compiled
+def _advance(flat, trace, shape, rows, seed, size, rate, first, updates):
+    """Make the updates of an epoch; the parameters and the trace of gradients change in place.
+
+    Columns of an update are drawn with replacement if it has a size, or are all.
     """
-    size_key, order_key = jax.random.split(key)
-    size = jax.random.randint(size_key, (n,), 0, dimensions)
-    place = jax.random.uniform(order_key, (dimensions, n))
-    rank = jnp.sum(place[None, :, :] < place[:, None, :], axis=1)
-    return (rank < size).astype(place.dtype)
+    d_y, n = rows.Y.shape
+    columns = np.arange(size if size else n)
+    at, gradient = pass_of(shape, len(columns)), np.empty_like(flat)
+    Y, observed = np.empty((2, d_y, len(columns)), np.float32)
+    observed[:] = _0
+    for update in range(first, first + UPDATES):
+        key = fold_in((uint32(0), uint32(seed)), update)
+        draw_key = fold_in(key, 0)
+        for j in range(size):
+            columns[j] = below(draw_key, j, n)
+        if d_y > 1:
+            draw_observed(fold_in(key, 1), observed)
+        _fill(at, rows, columns, Y, observed)
+        gradient_at(flat, shape, at, Y, observed, gradient)
+        clip(gradient)
+        step = np.float32(rate * (1.0 - update / updates))
+        for i in range(len(flat)):
+            trace[i] = gradient[i] + _MOMENTUM * trace[i]
+            flat[i] -= step * trace[i]
 
 
-def train(
-    networks: Network,
-    seeds,
-    rows: Rows,
-    held_out: Rows,
-    stop,
-    pool: int,
-    recipe: Recipe,
-    at_once: int | None = None,
-) -> TrainingResult:
-    """Train networks of one shape, some of them side by side.
+@compiled
+def held_out_score(flat, shape, rows):
+    """Return the log density summed over rows."""
+    own, total, (d_y, n) = compiled_parts(flat, shape), 0.0, rows.Y.shape
+    for start in range(0, n, _HELD_OUT_AT_ONCE):
+        columns = np.arange(start, min(n, start + _HELD_OUT_AT_ONCE))
+        at, Y = pass_of(shape, len(columns)), np.empty((d_y, len(columns)), np.float32)
+        observed = np.ascontiguousarray(rows.observed[:, start : start + len(columns)])
+        _fill(at, rows, columns, Y, observed)
+        forward(own, at)
+        total += orderless_log_density(at, Y, observed, False)
+    return total
 
-    All arrays have a leading axis F and are on numpy: networks, seeds of the batches, unsigned
-    32-bit integers, rows to train on, and rows to stop by. `stop` is the epochs after which to
-    stop, equal within a group; 0: where the held-out likelihood says. Each `pool` consecutive
-    networks form a group that stops by the sum of their likelihoods. `at_once` networks are side
-    by side, a multiple of `pool`; all of them by default. Calls that differ in F alone share a
-    program if it is the same. The result depends on the rest of the batch only through rounding,
-    which an unstable training amplifies.
+
+def train(tasks: Sequence[Task], stop: int, size: int, recipe: Recipe) -> TrainingResult:
+    """Train networks that stop together, by the sum of their held-out likelihoods.
+
+    `stop` is the epochs after which to stop; 0: where the held-out likelihood says. An update
+    takes `size` rows drawn with replacement; 0: all rows.
     """
-    count = np.sum(rows.weight, axis=1).astype(np.int32)
-    data = rows, held_out, seeds, count
-    drawn = rows.weight.shape[1] > recipe.batch_size
-    columns = recipe.batch_size if drawn else rows.weight.shape[1]
-    optimiser = jax.tree.map(
-        lambda array: np.zeros(array.shape, array.dtype),
-        jax.eval_shape(jax.vmap(_optimiser(recipe).init), networks),
-    )
-    start = networks, optimiser
-    members = [slice(first, first + pool) for first in range(0, len(seeds), pool)]
-    groups = [_Group(own, int(stop[own.start]), unstack(start, own)) for own in members]
-    places, waiting, running = (at_once or len(seeds)) // pool, list(groups), []
-    while waiting or running:
-        running += [waiting.pop(0) for _ in range(min(len(waiting), places - len(running)))]
-        # A place without a group repeats the first one's.
-        placed = running + [running[0]] * (places - len(running))
-        own = [unstack(data, group.members) for group in placed]
-        rows, held_out, seeds, count = jax.device_put(_joined(own))
-        state = _joined([group.state for group in placed])
-        while all(group.goes_on(recipe) for group in running):
-            first = np.repeat([group.epoch for group in placed], pool) * UPDATES
-            draws = _draws(seeds, first, count, rows.Y.shape[1], columns, drawn)
-            state, scores = _epoch(*state, rows, held_out, *draws, recipe)
-            pooled = np.asarray(scores).reshape(places, pool).sum(axis=1)
-            for place, group in enumerate(running):
-                group.advance(pooled[place], state[0], slice(place * pool, (place + 1) * pool))
-        state = to_host(state)
-        for place, group in enumerate(running):
-            group.state = unstack(state, slice(place * pool, (place + 1) * pool))
-        running = [group for group in running if group.goes_on(recipe)]
-    kept = [unstack(to_host(group.kept), group.kept_at) for group in groups]
-    return TrainingResult(
-        _joined(kept),
-        np.array([group.score for group in groups]),
-        np.array([group.best for group in groups]),
-    )
-
-
-class _Group:
-    """Networks that stop together: which they are, and how far their training is."""
-
-    def __init__(self, members: slice, stop: int, state: tuple):
-        self.members, self.stop, self.state = members, stop, state
-        self.kept, self.kept_at = state[0], slice(None)
-        self.score, self.best, self.epoch = np.float32(-np.inf), 0, 0
-
-    def goes_on(self, recipe: Recipe) -> bool:
-        """Return whether there is another epoch."""
-        if self.epoch >= recipe.epochs:
-            return False
-        return self.epoch < self.stop if self.stop else self.epoch - self.best < recipe.patience
-
-    def advance(self, score, networks: Network, at: slice):
-        """Note an epoch's held-out score, and the networks where they are to be kept."""
-        self.epoch += 1
-        better = score > self.score
+    states = [task.parameters.copy() for task in tasks]
+    traces = [np.zeros_like(state) for state in states]
+    kept, score, best, epoch = [state.copy() for state in states], -np.inf, 0, 0
+    updates, rows = recipe.epochs * UPDATES, sum(task.held_out.Y.shape[1] for task in tasks)
+    while epoch < recipe.epochs and (epoch < stop if stop else epoch - best < recipe.patience):
+        pooled = 0.0
+        for task, state, trace in zip(tasks, states, traces, strict=True):
+            drawn = size, float(recipe.learning_rate), epoch * UPDATES, updates
+            _advance(state, trace, task.shape, task.rows, np.uint32(task.seed), *drawn)
+            pooled += held_out_score(state, task.shape, task.held_out) / rows
+        epoch += 1
+        better = pooled > score
         if better:
-            self.score, self.best = score, self.epoch
-        if better or self.stop:
-            self.kept, self.kept_at = networks, at
-
-
-@partial(jax.jit, static_argnums=6)
-def _epoch(networks, optimiser_state, rows: Rows, held_out: Rows, drawn, observed, recipe: Recipe):
-    """Return networks and states of the optimiser after an epoch, and held-out scores.
-
-    Draws are of each network and update the columns of `rows`, and which of their y are observed;
-    None: all columns, and as `rows` says.
-    """
-    optimiser = _optimiser(recipe)
-
-    def update(network, optimiser_state, rows, drawn, observed):
-        if drawn is not None:
-            rows = jax.tree.map(lambda array: array[..., drawn], rows)
-        seen = rows.observed if observed is None else observed
-        gradient = jax.grad(_loss)(network, rows, seen)
-        change, optimiser_state = optimiser.update(gradient, optimiser_state)
-        return optax.apply_updates(network, change), optimiser_state
-
-    def all_networks(carry, draws):
-        return jax.vmap(update)(*carry, rows, *draws), None
-
-    draws = jax.tree.map(lambda array: jnp.moveaxis(array, 1, 0), (drawn, observed))
-    state, _ = lax.scan(all_networks, (networks, optimiser_state), draws, UPDATES)
-    return state, jax.vmap(_held_out_score)(state[0], held_out)
-
-
-def _optimiser(recipe: Recipe):
-    rate = optax.linear_schedule(recipe.learning_rate, 0.0, recipe.epochs * UPDATES)
-    return optax.chain(
-        optax.clip_by_global_norm(_LARGEST_GRADIENT), optax.sgd(rate, momentum=_MOMENTUM)
-    )
-
-
-# As fast as with all optimisations, which take two seconds.
-@partial(jax.jit, static_argnums=(3, 4, 5), compiler_options={"xla_backend_optimization_level": 1})
-def _draws(seeds, first, count, dimensions: int, columns: int, drawn: bool) -> tuple:
-    """Return for the updates of an epoch the columns, and which of their y are observed.
-
-    Of each network are given the seed, the number of the epoch's first update, and of rows. Columns
-    of an update are drawn with replacement, or are all.
-    """
-
-    def one(seed, step, count):
-        draw_key, order_key = jax.random.split(jax.random.fold_in(jax.random.key(seed), step))
-        return (
-            jax.random.randint(draw_key, (columns,), 0, count) if drawn else None,
-            draw_observed(order_key, dimensions, columns) if dimensions > 1 else None,
-        )
-
-    steps = first[:, None] + jnp.arange(UPDATES)
-    return jax.vmap(jax.vmap(one, in_axes=(None, 0, None)))(seeds, steps, count)
-
-
-def _loss(network: Network, rows: Rows, observed):
-    log_density = orderless_log_density(network, rows, observed)
-    return -jnp.sum(rows.weight * log_density) / jnp.sum(rows.weight)
-
-
-def _held_out_score(network: Network, rows: Rows):
-    return jnp.sum(rows.weight * orderless_log_density(network, rows, rows.observed))
-
-
-def _joined(trees: list):
-    """Return one tree of what several have along the leading axis, on numpy."""
-    return jax.tree.map(lambda *arrays: np.concatenate(arrays), *trees)
-
-
-def stack(trees: list):
-    """Return one tree whose arrays have a leading axis: the trees, on numpy."""
-    return jax.tree.map(lambda *arrays: np.stack(arrays), *trees)
-
-
-def unstack(tree, index: int | slice):
-    """Return one of the trees that were stacked, or several as one."""
-    return jax.tree.map(lambda array: array[index], tree)
-
-
-def to_host(tree):
-    """Return the tree on numpy."""
-    return jax.tree.map(np.asarray, tree)
+            score, best = pooled, epoch
+        if better or stop:
+            kept = [state.copy() for state in states]
+    return TrainingResult(kept, score, best)
