@@ -527,7 +527,9 @@ FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 def draw_command(
     context: typer.Context,
     target: Target,
-    scores: Annotated[list[Path] | None, Option(help="Score CSVs; several may follow.")] = None,
+    scores: Annotated[
+        list[Path] | None, Option(help="Score CSVs, or a folder of them; several may follow.")
+    ] = None,
     into: Into = FIGURES,
     scale: Annotated[str | None, Option(help="By default that of the scores.")] = None,
     judged: Annotated[Path | None, Option(help="The CSV for what it decides.")] = None,
@@ -538,6 +540,7 @@ def draw_command(
     python -m kcde draw all
     python -m kcde draw kcef/fig3 --scores results/laptop/scores/failure_case.csv --into mine
     python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
+    python -m kcde draw kcef/table1 --scores results/laptop/scores --into so-far  # during a run
     """  # noqa: D301
     with importing():
         from kcde.papers import drawing, registry
@@ -550,7 +553,8 @@ def draw_command(
     elif len(selected) > 1:
         raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
     else:
-        files = [*scores, *map(Path, context.args)]
+        given = [*scores, *map(Path, context.args)]
+        files = [each for path in given for each in (sorted(path.rglob("*.csv")) or [path])]
         paths = drawing.make(selected[0], files, into, scale, judged)
     for path in paths:
         typer.echo(f"drew {path}")

@@ -15,7 +15,7 @@ from kcde.data import names
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, SMOKE, Experiment, is_batch_fitted
 from kcde.methods import METHODS
-from kcde.names import fitted
+from kcde.names import OURS, fitted
 from kcde.papers import published
 from kcde.papers.artefact import READINGS, RUN, Artefact
 from kcde.papers.registry import ARTEFACTS
@@ -156,13 +156,16 @@ LONG = 30
 def _order(papers: tuple[str, ...]) -> dict[Job, int]:
     """Return the place of each job of the scale laptop, the higher the earlier.
 
-    That is the place of the first artefact that shows it; in an artefact, networks come last.
+    That is the place of the first artefact that shows it; in an artefact what its paper prints
+    comes first, networks last.
     """
     found: dict[Job, int] = {}
     shown = artefacts([*papers, ACROSS], [RUN, READINGS])
     for place, artefact in enumerate(shown):
         for job in jobs(artefact, LAPTOP):
-            found.setdefault(job, 2 * (len(shown) - place) - _is_batch(job))
+            method = METHODS.get(job[2])
+            late = 2 if _is_batch(job) else method is not None and method.variant == OURS
+            found.setdefault(job, 3 * (len(shown) - place) - late)
     return found
 
 
@@ -177,7 +180,7 @@ def priority(papers: Iterable[str], job: Job, minutes: int = 0) -> int:
     shown = {"factors": "joint", "samples": "similarity"}.get(name, name)
     known, wanted = _order(tuple(papers)), fitted(method.partition("/")[0])
     place = max(known.get((name, dataset, method), 0), known.get((shown, dataset, wanted), 0))
-    return max(place, max(known.values()) - 2) if minutes > LONG else place
+    return max(place, max(known.values()) - 3) if minutes > LONG else place
 
 
 def on_gpu(job: Job) -> bool:

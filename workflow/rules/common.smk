@@ -82,6 +82,14 @@ shell.prefix(
     " MALLOC_TRIM_THRESHOLD_=1073741824; "
 )
 
+
+onstart:
+    # With a rate limit Snakemake looks at all jobs that wait each second, and once more each second
+    # for every job that it started: in the end for most of a core.
+    if LOCAL:
+        workflow.scheduler.job_rate_limiter = None
+
+
 if LOCAL:
     # Each job takes the first GPU that it finds, so there is one to share out. A job that asks for
     # more memory than there is asks for all of it, and so runs alone.
