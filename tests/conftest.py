@@ -12,8 +12,10 @@ import threadpoolctl
 import kcde
 from contracted import some_pairs
 from devices import ON_GPU
+from kcde import cli
 from kcde.arrays import to_numpy
 from kcde.data import catalogue, fetch
+from kcde.data.smoke import write_smoke_data
 from kcde.estimators import estimator_names
 
 _GPU = pytest.param("cupy", marks=ON_GPU)
@@ -96,6 +98,36 @@ def raw_data():
     bundled = [entry.name for entry in catalogue.read().values() if entry.bundled]
     with fetch.bundled_files(*bundled) as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory):
+    """The folder of the smoke data, with its catalogue."""
+    folder = tmp_path_factory.mktemp("smoke")
+    return folder, write_smoke_data(folder)
+
+
+@pytest.fixture
+def call(capsys):
+    """Return a function that runs a command: its exit code, what it says, and its error."""
+
+    def run(*words):
+        with pytest.raises(SystemExit) as finished:
+            cli.main([str(word) for word in words])
+        said = capsys.readouterr()
+        return finished.value.code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def quickly_compiled():
+    """XLA leaves out optimisations: what is fitted takes longer to compile than to run."""
+    import jax
+
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.fixture

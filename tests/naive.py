@@ -34,7 +34,7 @@ class NaiveKCEF:
         G = np.array(
             [[-self.k_x(a, b) * self.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
         )
-        h = np.array([self.xi_gradient(X[b], Y[b], i) for b, i in pairs])
+        h = np.array([self.xi(X[b], Y[b], i) for b, i in pairs])
         beta = np.linalg.solve(G + n * regularization * np.eye(n * d), h / regularization)
         self.beta, self.pairs = beta.reshape(n, d), pairs
 
@@ -44,25 +44,15 @@ class NaiveKCEF:
     def dk(self, a, b, *axes):
         return partial(a, b, self.sigma_y, *axes)
 
-    def xi(self, x, y):
-        """ξ̂(x, y)."""
+    def xi(self, x, y, *j):
+        """ξ̂(x, y), or ∂_{y_j} of it: a derivative in the second argument changes the sign."""
         total = 0.0
         for X_b, Y_b in zip(self.X, self.Y, strict=True):
             for i in range(self.Y.shape[1]):
                 r = -Y_b[i] / self.base_std**2
                 k_x = kernel(X_b, x, self.sigma_x)
-                total += k_x * (self.dk(Y_b, y, i, i) + r * self.dk(Y_b, y, i))
-        return total / len(self.Y)
-
-    def xi_gradient(self, x, y, j):
-        """∂_{y_j} ξ̂(x, y): a derivative in the second argument changes the sign."""
-        total = 0.0
-        for X_b, Y_b in zip(self.X, self.Y, strict=True):
-            for i in range(self.Y.shape[1]):
-                r = -Y_b[i] / self.base_std**2
-                k_x = kernel(X_b, x, self.sigma_x)
-                total -= k_x * (self.dk(Y_b, y, i, i, j) + r * self.dk(Y_b, y, i, j))
-        return total / len(self.Y)
+                total += k_x * (self.dk(Y_b, y, i, i, *j) + r * self.dk(Y_b, y, i, *j))
+        return (-1) ** len(j) * total / len(self.Y)
 
     def T(self, x, y):
         """The natural parameter at one point."""

@@ -16,51 +16,49 @@ PACKAGE = ROOT / "src/kcde"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 ROOMS = {
-    "data": (1200, ["data"]),
-    "experiments": (3300, ["experiments", "plan.py"]),
-    "methods": (380, ["methods.py"]),
+    "data": (1150, ["data"]),
+    "experiments": (3325, ["experiments", "plan"]),
+    "methods": (380, ["methods"]),
     "estimators": (9310, ["estimators"]),
     "numerics": (
-        2250,
+        2260,
         [
-            "arrays.py",
+            "arrays",
             "linalg",
             "kernels",
             "metrics",
-            "sampling.py",
-            "selection.py",
-            "seeding.py",
-            "normalisers.py",
-            "panels.py",
-            "streaming.py",
-            "joint.py",
-            "model_file.py",
+            "sampling",
+            "selection",
+            "seeding",
+            "normalisers",
+            "panels",
+            "streaming",
+            "joint",
+            "model_file",
         ],
     ),
-    "evidence": (660, ["evidence"]),
-    "pages": (840, ["pages", "webpage"]),
-    "papers": (4800, ["papers"]),
-    "table": (1485, ["comparison", "tabular.py", "table_model.py"]),
+    "evidence": (950, ["evidence"]),
+    "pages": (700, ["pages"]),
+    "papers": (4750, ["papers"]),
+    "table": (1475, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        925,
+        715,
         [
             "cli",
-            "verify.py",
-            "scores.py",
-            "split_scores.py",
-            "provenance.py",
-            "files.py",
-            "memory.py",
-            "names.py",
-            "__init__.py",
-            "__main__.py",
+            "scores",
+            "provenance",
+            "files",
+            "memory",
+            "names",
+            "__init__",
+            "__main__",
         ],
     ),
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 706
-TESTS = 15320
+WORKFLOW = 716
+TESTS = 14950
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20
@@ -83,12 +81,17 @@ def code_lines(path: Path) -> int:
     return len(lines)
 
 
+def room_of(path: Path) -> str:
+    """Return the folder or module of the package that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
 def sizes() -> dict[str, tuple[int, int]]:
     """Return the size and the budget of each room."""
     of_file = {path: code_lines(path) for path in PACKAGE.rglob("*.py")}
     found = {}
     for room, (budget, parts) in ROOMS.items():
-        own = [path for path in of_file if path.relative_to(PACKAGE).parts[0] in parts]
+        own = [path for path in of_file if room_of(path) in parts]
         found[room] = (sum(of_file.pop(path) for path in own), budget)
     found["without a room"] = (sum(of_file.values()), 0)
     workflow = [*ROOT.glob("workflow/**/*.*"), ROOT / "Snakefile", ROOT / "config.yaml"]

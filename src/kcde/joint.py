@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from kcde.arrays import array_namespace, take_columns, to_numpy
 from kcde.estimators._shared.rows import check_names, check_not_constant, check_rows, names_of
 from kcde.estimators.base import Tags
-from kcde.metrics.names import DIVERGENCE_RATE, R_HAT
+from kcde.metrics import DIVERGENCE_RATE, R_HAT
+from kcde.names import SAMPLED_BY
 from kcde.seeding import generator, rng_of, seed_of
 
 Graph = str | Sequence[Sequence[int]]
@@ -341,3 +342,40 @@ def hmc_diagnostics(results: list, several: list) -> dict[str, float]:
         "divergences": float(sum(each.divergences for each in results)),
         DIVERGENCE_RATE: max(each.divergences / each.transitions for each in results),
     }
+
+
+_CHECKED_ROWS = 5
+
+# How adapted chains differ from the published ones: declared before any sample was compared.
+ADAPTED = {"burn_in": 1000, "windows": True}
+
+
+def sampler_kind(estimator, method: str) -> str:
+    """Return "hmc", "adapted" or "direct".
+
+    It is what the ending of the method's name says (`kcde.names.SAMPLED_BY`), else "hmc" where the
+    estimator offers it, else "direct". Adapted chains are of one density, not of a graph.
+    """
+    named = (kind for ending, kind in SAMPLED_BY.items() if method.endswith(ending))
+    return next(named, "hmc" if hasattr(estimator, "sample_hmc") else "direct")
+
+
+def sampler_of(model, kind: str, train, n: int, **options) -> Callable:
+    """Return the function of (n, rng) that draws from a fitted model.
+
+    `train`: the rows that it was fitted to, on its backend, at the first of which convergence is
+    checked with n draws; `options`: for `sample_hmc` of an estimator without x.
+    """
+    if kind == "direct":
+        no_x = train[:1, :0]
+        return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
+    if isinstance(model, JointDensity):
+        checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
+        return lambda n, rng: ancestral_hmc(model, n, rng, checks)
+    how = {**(ADAPTED if kind == "adapted" else {}), **options}
+
+    def draw(n: int, rng: np.random.Generator) -> Draws:
+        result = model.sample_hmc(None, n, rng, **how)
+        return Draws(result.draws[0], hmc_diagnostics([result], [result]))
+
+    return draw

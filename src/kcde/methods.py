@@ -55,7 +55,7 @@ class Method:
         the authors of dde did; `training-half`, the default, from one of the training y.
     settings
         In the experiments donut, terrain and traffic, what the options leave open is as the authors
-        of cdo fixed it (`authors`, see `kcde.experiments._cdo_settings`), or chosen by the class
+        of cdo fixed it (`authors`, see `kcde.experiments._conditional`), or chosen by the class
         (`chosen`, the default).
     target
         On the R sets, `joint`: x and y are modelled together, x first; `conditional`, the default:

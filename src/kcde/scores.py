@@ -101,7 +101,7 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     Parameters
     ----------
     paths
-        Files written by `write`, or one that `kcde.split_scores` made of them.
+        Files written by `write`, or one that `kcde.evidence.tracked` made of them.
 
     Returns
     -------

@@ -86,6 +86,14 @@ compare() {
   python "$here/compare.py" "$@"
 }
 
+# same CHECKOUT OTHER [--part]: whether the results are the same but for what is measured. Two
+# figures of jdl have curves of seconds.
+same() {
+  python "$root/tools/same.py" "$1/results/smoke" "$2/results/smoke" "${@:3}" \
+    --ignore 'benchmarks/*' --ignore 'parts/*' --ignore-key bytes --ignore-key sha256 \
+    --ignore '*/jdl/fig[69].*'
+}
+
 # finished NAME [--recorded]: keeps the list of what is finished now.
 finished() {
   compare finished "$work/interrupted" "${@:2}" >"$work/$1.json"
@@ -158,10 +166,10 @@ difference_shows() {
     mkdir "$work/changed"
     cp -r "$work/local/results" "$work/changed/"
     printf 1 >>"$work/changed/results/smoke/$change"
-    if compare same "$work/local" "$work/changed" >"$work/changed.log"; then
+    if same "$work/local" "$work/changed" >"$work/changed.log"; then
       return 1
     fi
-    grep -A 1 DIFFERENT "$work/changed.log" | grep -F "$change" || return 1
+    grep -F "$change:" "$work/changed.log" || return 1
   done
 }
 
@@ -191,7 +199,7 @@ check "a changed table or picture would be found" difference_shows
 say "$target on Slurm"
 checkout cluster
 check "$target runs on Slurm" run cluster cluster cluster "$target"
-check "scores and artefacts are those of the local run" compare same "$work/local" "$work/cluster"
+check "scores and artefacts are those of the local run" same "$work/local" "$work/cluster"
 check "nothing is left to do" nothing_to_do cluster "$target"
 
 say "$part, while the node fails"
@@ -230,7 +238,7 @@ run unlock cluster interrupted --unlock
 check "$part runs on after a killed controller" run resumed cluster interrupted "$part"
 check "what was finished when Snakemake was killed is not run again" kept snakemake-killed
 check "scores and artefacts are those of the local run" \
-  compare same "$work/local" "$work/interrupted" --part
+  same "$work/local" "$work/interrupted" --part
 check "nothing is left to do" nothing_to_do interrupted "$part"
 
 say "$part, cut into shards"
@@ -239,7 +247,7 @@ echo 'shards: {r_benchmark: 3, factors: 2, samples: 2, consistency: 3}' >"$work/
 check "$part runs in shards" \
   run sharded cluster sharded "$part" --configfile "$work/shards.yaml"
 check "scores and artefacts do not depend on the number of shards" \
-  compare same "$work/local" "$work/sharded" --part
+  same "$work/local" "$work/sharded" --part
 
 say "in short"
 printf '%s\n' "${verdicts[@]}"

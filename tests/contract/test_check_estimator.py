@@ -6,7 +6,6 @@
 import re
 import warnings
 
-import jax
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -82,14 +81,6 @@ def everything():
         pytest.param(estimator, id=name, marks=[pytest.mark.nightly] * (name in SLOW))
         for name, estimator in every.items()
     ]
-
-
-@pytest.fixture
-def quickly_compiled():
-    """XLA leaves out optimisations: every check has shapes of its own, and fits once or twice."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
 
 
 @pytest.mark.usefixtures("quickly_compiled")

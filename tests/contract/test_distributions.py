@@ -5,8 +5,6 @@ import pytest
 from scipy.integrate import cumulative_trapezoid
 from sklearn.base import clone
 
-from contracted import QUICK
-from kcde.arrays import to_numpy
 from kcde.estimators import LSCDE, Defensive, SmoothedCME, Standardised, estimator_class
 
 LEVELS = np.array([0.001, 0.05, 0.5, 0.8, 0.999])
@@ -108,20 +106,6 @@ def test_quantiles_of_separate_modes_far_from_the_origin():
     assert -53.0 < below < -47.0 < 47.0 < above < 53.0
     assert model.cdf(None, np.array([1e6]))[0] == pytest.approx(0.6, abs=1e-12)
     np.testing.assert_allclose(model.cdf(None, model.quantile(None, [0.3])[:, 0]), 0.3, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["LSCDE", "SmoothedCME", "KCEF", "GaussianProcess", "CDO"])
-def test_other_namespaces_stay_what_they_are(name, pairs, other_xp):
-    X, Y = pairs
-    model = estimator_class(name)(**QUICK[name])
-    model.fit(X, Y)
-    expected = model.cdf(X, Y), model.quantile(X, [0.1, 0.7]), model.mean(X), model.crps(X, Y)
-    X, Y = other_xp.asarray(X), other_xp.asarray(Y)
-    model.fit(X, Y[:, 0])
-    found = model.cdf(X, Y), model.quantile(X, [0.1, 0.7]), model.mean(X), model.crps(X, Y)
-    for ours, theirs in zip(found, expected, strict=True):
-        assert isinstance(ours, type(X))
-        np.testing.assert_allclose(to_numpy(ours), theirs, atol=1e-7)
 
 
 def test_standardised_quantiles_are_in_original_units(pairs):

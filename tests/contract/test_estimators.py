@@ -6,17 +6,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from contracted import QUICK, densities, line
-from kcde.arrays import to_numpy
 from kcde.estimators import Standardised, estimator_class, estimator_names
 from kcde.estimators.base import ConditionalDensity
 
-# Of those that choose quickly enough for a test: options beside the defaults.
-CHOOSING = {
-    **{name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")},
-    **{name: {} for name in ("KernelCDE", "LinearGaussian")},
-    **{name: {"folds": 2} for name in ("CDO", "SmoothedCME", "SmoothedJDL")},
-    "LikelihoodKCEF": {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9},
-}
 # The mean of draws, of which there are 1000.
 BY_DRAWS = {"ConditionalRealNVP", "ConditionalMAF"}
 
@@ -110,25 +102,6 @@ def test_same_seed_same_bits(fitted, unfitted):
     np.testing.assert_array_equal(first.log_density(X, Y), again.log_density(X, Y))
     draws = [model.sample(X[:2], 3, np.random.default_rng(5)) for model in (first, again)]
     np.testing.assert_array_equal(*draws)
-
-
-def test_other_namespaces_give_the_same_numbers(fitted, other_xp):
-    model, X, Y = fitted
-    name = type(model).__name__
-    if not model.tags.array_api or name == "Standardised":
-        pytest.skip("does not claim the array API")
-    strict = other_xp.asarray(X), other_xp.asarray(Y)
-    expected = model.log_density(X, Y)
-    there = clone(model).fit(*strict)
-    np.testing.assert_allclose(to_numpy(there.log_density(*strict)), expected, rtol=1e-8)
-    shared = to_numpy(there.log_density_at(strict[1][:4, :])(strict[0][:4, :]))
-    np.testing.assert_allclose(np.diagonal(shared), expected[:4], rtol=1e-8)
-    draws = to_numpy(there.sample(strict[0][:2, :], 3, np.random.default_rng(0)))
-    assert np.isfinite(draws).all()
-    if name in CHOOSING:
-        chosen = estimator_class(name)(**CHOOSING[name]).fit(X, Y).log_density(X, Y)
-        found = estimator_class(name)(**CHOOSING[name]).fit(*strict).log_density(*strict)
-        np.testing.assert_allclose(to_numpy(found), chosen, rtol=1e-5)
 
 
 def test_wrong_shapes_and_values_are_refused(unfitted):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace
 from kcde.estimators import estimator_class, estimator_names
 
 
@@ -62,19 +62,6 @@ def test_draws_are_from_the_support(estimator, pairs, rng):
     draws = estimator.fit(X, Y).sample(X[:3], 40, rng)
     assert draws.shape == (3, 40, 1)
     assert np.isin(draws, estimator.support_).all()
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-def test_other_namespaces_give_the_same_numbers(estimator, pairs, other_xp, constrained):
-    X, Y = pairs
-    estimator.set_params(constrained=constrained)
-    expected = estimator.fit(X, Y).conditional_expectation(moments, X[:6])
-    X, Y = other_xp.asarray(X), other_xp.asarray(Y)
-    found = estimator.fit(X, Y).conditional_expectation(moments, X[:6, :])
-    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-5, atol=1e-7)
-    assert to_numpy(estimator.weights(X[:2, :])).shape[0] == 2
-    draws = to_numpy(estimator.sample(X[:2, :], 3, np.random.default_rng(0)))
-    assert np.isfinite(draws).all()
 
 
 def test_a_density_is_refused_with_the_class_that_has_one(estimator, pairs):

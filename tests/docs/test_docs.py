@@ -1,11 +1,13 @@
-"""The site: its Python blocks run, its examples draw, its links lead somewhere.
+"""The site and the README: Python blocks and docstrings run, examples draw, links lead somewhere.
 
 Sphinx itself is no part of this: it has an environment of its own.
 """
 
 import ast
+import doctest
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import resource
@@ -20,7 +22,12 @@ import pandas as pd
 import pytest
 import typer
 
+import kcde
+import kcde.joint
+from kcde import comparison, kernels, linalg, methods, metrics, streaming, table_model, tabular
 from kcde.cli import app
+from kcde.data import fetch
+from kcde.evidence import scorecard
 from kcde.names import ESTIMATORS
 from kcde.papers import published
 from kcde.papers.registry import ARTEFACTS
@@ -252,3 +259,55 @@ def test_an_example_draws_in_time(example, elsewhere, monkeypatch):
         assert any(ax.get_ylabel() for ax in figure.axes)
         bars = [ax for ax in figure.axes if ax.get_label() == "<colorbar>"]
         assert all(bar.get_ylabel() for bar in bars)
+
+
+CLASSES = [getattr(kcde, name) for name in kcde.LAZY if name[0].isupper()]
+PUBLIC = [getattr(package, n) for package in (kernels, linalg, metrics) for n in package.__all__]
+FUNCTIONS = [each for each in PUBLIC if inspect.isfunction(each)]
+KERNELS = [each for each in PUBLIC if hasattr(each, "diagonal")]
+MODULES = [methods, streaming, table_model, tabular, comparison]
+SLOW_EXAMPLES = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP", "kcde.comparison"}
+SHOWN = [
+    pytest.param(each, marks=pytest.mark.nightly) if each.__name__ in SLOW_EXAMPLES else each
+    for each in [
+        *CLASSES,
+        fetch.bundled_files,
+        *FUNCTIONS,
+        *KERNELS,
+        *MODULES,
+    ]
+]
+
+
+@pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.__name__)
+def test_examples_show_what_happens(shown):
+    parsed = doctest.DocTestParser().get_examples(inspect.getdoc(shown))
+    assert parsed, f"{shown.__name__} has no example"
+    test = doctest.DocTest(parsed, {}, shown.__name__, None, None, None)
+    said = []
+    outcome = doctest.DocTestRunner(verbose=False).run(test, out=said.append)
+    assert not outcome.failed, "".join(said)
+
+
+TEXT = README.read_text(encoding="utf-8")
+
+
+def test_its_counts_are_those_of_the_scorecard():
+    frame = scorecard.read(ROOT / "figures")
+    classes = frame.loc[frame["kind"] == "claim", "class"].value_counts()
+    numbers = frame.loc[frame["kind"] == "number", "verdict"].value_counts()
+    informative = numbers[numbers.index.isin(scorecard.INFORMATIVE)]
+    counted = [classes.sum(), *(classes.get(name, 0) for name in scorecard.CLASSES)]
+    counted += [informative.sum(), informative["compatible"]]
+    (paragraph,) = (each for each in TEXT.split("\n\n") if each.startswith("**Scorecard.**"))
+    assert [int(each) for each in re.findall(r"\b\d+\b", paragraph)] == counted
+
+
+def test_it_is_short():
+    assert len(TEXT.split()) < 1050
+
+
+def test_what_it_links_to_is_there():
+    local = [link for link in re.findall(r"\]\(([^)#]+)", TEXT) if "://" not in link]
+    assert local
+    assert not [link for link in local if not (ROOT / link).exists()]

@@ -8,7 +8,6 @@ import pytest
 from joblib import parallel_config
 
 import artefact_scores as made
-from kcde.cli import main
 from kcde.evidence import readings
 from kcde.evidence.checks import Check
 from kcde.papers import drawing, registry
@@ -91,10 +90,10 @@ def test_a_damaged_csv_is_named_with_what_it_lacks_and_the_remedy(key, damage, s
 
 
 @pytest.mark.parametrize("wrong", ["kcef/table9", "kcef --scores a", "kcef/table1 --scores no"])
-def test_wrong_arguments_are_named(wrong, capsys, tmp_path):
-    with pytest.raises(SystemExit, match="2"):
-        main(["draw", *wrong.split(), "--into", f"{tmp_path}"])
-    assert wrong.split()[-1] in capsys.readouterr().err
+def test_wrong_arguments_are_named(wrong, call, tmp_path):
+    code, _, error = call("draw", *wrong.split(), "--into", tmp_path)
+    assert code == 2
+    assert wrong.split()[-1] in error
 
 
 def test_what_is_not_in_packed_scores_is_not_made(tmp_path):

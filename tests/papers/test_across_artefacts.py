@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from kcde import scores
-from kcde.metrics.names import COVERAGES, NLL, NLL_QUADRATURE
+from kcde.metrics import COVERAGES, NLL, NLL_QUADRATURE
 from kcde.papers import drawing, registry
 from kcde.papers.across import all_methods as cross
 from kcde.papers.across import calibration, larger

@@ -11,7 +11,7 @@ from kcde import scores
 from kcde.evidence import readings
 from kcde.evidence.checks import decide
 from kcde.papers import drawing, registry
-from kcde.papers.cdo import boxes, claims
+from kcde.papers.cdo import artefacts, claims
 
 CDO = {key: each for key, each in registry.ARTEFACTS.items() if each.paper == "cdo"}
 FIG5, READINGS = CDO["cdo/fig5"], CDO["cdo/table3-readings"]
@@ -188,7 +188,7 @@ def test_figure_5_has_the_days_and_scaled_errors_of_three_views(tmp_path):
     scores.write(path, found, {}, stored)
     drawing.make(FIG5, [path], tmp_path)
     frame = pd.read_csv(tmp_path / "cdo/fig5.csv")
-    medians = frame[frame["stat"] == boxes.MEDIAN].set_index("panel")
+    medians = frame[frame["stat"] == artefacts.MEDIAN].set_index("panel")
     for view, kind, splits in (
         ("", "test", [0, 1]),
         (", overlapping", "overlapping", [0, 1]),
@@ -198,7 +198,7 @@ def test_figure_5_has_the_days_and_scaled_errors_of_three_views(tmp_path):
         own = medians.loc[f"{metro} mean{view}"]
         assert own["y"] == pytest.approx(np.nanmedian(errors), rel=1e-5)
         assert own["n"] == np.isfinite(errors).sum()
-    lost = frame[frame["stat"] == boxes.FAILED]
+    lost = frame[frame["stat"] == artefacts.FAILED]
     assert lost["panel"].tolist() == [f"{metro} sd", f"{metro} sd, overlapping"]
     days = frame[frame["panel"] == f"{metro} days"]
     bins, ours = days[days["kind"] == "histogram"], days[days["method"] == "CDO"]

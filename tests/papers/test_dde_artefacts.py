@@ -12,9 +12,9 @@ from kcde import scores as score_files
 from kcde.data import made_up
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
-from kcde.metrics.names import MMD, NLL, NLL_QUADRATURE, of_optimum
+from kcde.metrics import MMD, NLL, NLL_QUADRATURE, of_optimum
 from kcde.papers import published, registry
-from kcde.papers.dde import claims, figures, tables
+from kcde.papers.dde import artefacts, claims
 
 WAVE = np.sin(3.0 * np.arange(20))
 FIGURES = Path(__file__).parents[2] / "figures"
@@ -253,13 +253,13 @@ def likelihoods():
 
 
 def test_effect_is_paired_and_share_is_the_part_of_the_distance():
-    table = tables.build_likelihood(tables.LIKELIHOOD, likelihoods(), [])
+    table = artefacts.build_likelihood(artefacts.LIKELIHOOD, likelihoods(), [])
     added = table.set_index(["dataset", "metric", "method"]).xs("DDE", level="method")
-    assert added.loc[("geyser", tables.EFFECT), "mean"] == pytest.approx(-0.08)
-    assert added.loc[("geyser", tables.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
-    assert added.loc[("geyser", tables.DISTANCE), "mean"] == pytest.approx(0.10)
-    assert added.loc[("geyser", tables.EXPLAINED), "mean"] == pytest.approx(0.8)
-    assert ("ufc", tables.EXPLAINED) not in added.index  # 0.02 nats are within the floor
+    assert added.loc[("geyser", artefacts.EFFECT), "mean"] == pytest.approx(-0.08)
+    assert added.loc[("geyser", artefacts.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
+    assert added.loc[("geyser", artefacts.DISTANCE), "mean"] == pytest.approx(0.10)
+    assert added.loc[("geyser", artefacts.EXPLAINED), "mean"] == pytest.approx(0.8)
+    assert ("ufc", artefacts.EXPLAINED) not in added.index  # 0.02 nats are within the floor
 
 
 def optima():
@@ -278,12 +278,14 @@ def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
     frame = optima()
     lost = (frame["dataset"] == "ufc") & (frame["split"] == 3)
     frame = frame[~lost | (frame["metric"] == of_optimum("trained", "penalised_loss"))]
-    table = tables.build_optimum(tables.OPTIMUM_OF_DDE, tables.measure_optimum(frame, []), [])
+    table = artefacts.build_optimum(
+        artefacts.OPTIMUM_OF_DDE, artefacts.measure_optimum(frame, []), []
+    )
     table = table.set_index(["metric", "dataset"])
-    for metric, gap in ((tables.GAP, 0.4), (tables.GAIN, 0.2), (tables.CHOSEN_GAIN, -0.1)):
+    for metric, gap in ((artefacts.GAP, 0.4), (artefacts.GAIN, 0.2), (artefacts.CHOSEN_GAIN, -0.1)):
         assert table.loc[(metric, "geyser"), ["mean", "std"]].tolist() == pytest.approx([gap, 0.0])
-    assert table.loc[(tables.GAP, "ufc"), ["n", "failed"]].tolist() == [10, 1]
-    assert table.loc[tables.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2
+    assert table.loc[(artefacts.GAP, "ufc"), ["n", "failed"]].tolist() == [10, 1]
+    assert table.loc[artefacts.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2
 
 
 def test_figures_1_and_2_have_points_and_f_where_they_were_stored(tmp_path):
@@ -296,14 +298,14 @@ def test_figures_1_and_2_have_points_and_f_where_they_were_stored(tmp_path):
     stored |= {"history_iteration": np.array([0, 100]), "history_mmd2": rng.uniform(size=(2, 2))}
     np.savez(path.with_suffix(".npz"), **stored)
     share = cell("ring", "DDE", [0.2, 0.4], f"{claims.SHARE}:radius 1")
-    made = figures.FIG1.build(figures.FIG1, share, [path])
+    made = artefacts.FIG1.build(artefacts.FIG1, share, [path])
     f = made[made["kind"] == "surface"]
     assert f["y_high"].tolist() == stored["surface_f"][[0, 0, 2, 2], [0, 2, 0, 2]].tolist()
     assert (f["x"].tolist(), f["y"].tolist()) == ([0.0, 2.0] * 2, [10.0, 10.0, 12.0, 12.0])
     points = made[(made["kind"] == "scatter") & made["stat"].isna()]
     assert points["method"].value_counts().to_dict() == {"DDE": 1000, "data": 30}
     assert made[["y", "y_low", "y_high"]].iloc[-1].tolist() == pytest.approx([0.3, 0.2, 0.4])
-    made = figures.FIG2.build(figures.FIG2, share, [path])
+    made = artefacts.FIG2.build(artefacts.FIG2, share, [path])
     drawn = made[(made["kind"] == "scatter") & (made["method"] == "DDE")]
     assert drawn["x_right"].value_counts().to_dict() == {0: 500, 500: 500}
     last = drawn.loc[drawn["x_right"] == 500, ["x", "y"]].iloc[-1].tolist()
@@ -324,4 +326,4 @@ def test_the_tracked_points_have_their_mmd2_by_one_kernel():
     assert found == pytest.approx(one + other - 2.0 * both, rel=1e-4)
     chosen = spots["method"] == "data", spots["x_right"] == 500
     rows = [spots[own].to_dict("records") for own in chosen]
-    assert figures._by_one_kernel(*rows)["y"] == pytest.approx(found, rel=1e-5)
+    assert artefacts._by_one_kernel(*rows)["y"] == pytest.approx(found, rel=1e-5)

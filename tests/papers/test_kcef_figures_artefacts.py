@@ -10,7 +10,7 @@ from kcde import scores
 from kcde.evidence.checks import FAILS, HOLDS, UNDECIDED, decide
 from kcde.papers import registry
 from kcde.papers.kcef import claims
-from kcde.papers.kcef.grid import FULL, ISOTROPIC
+from kcde.papers.kcef.claims import FULL, ISOTROPIC
 
 FIG1, FIG4, VARIED = (registry.ARTEFACTS[f"kcef/fig{end}"] for end in ("1", "4", "1-variants"))
 RULES = registry.ARTEFACTS["kcef/table2-readings"]

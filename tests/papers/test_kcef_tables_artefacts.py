@@ -7,9 +7,9 @@ import pytest
 from kcde import scores
 from kcde.evidence.checks import decide
 from kcde.experiments.consistency import EXPONENTS, Constant
-from kcde.metrics.names import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
+from kcde.metrics import DIVERGENCE_RATE, NLL, NLL_X, P_VALUE, R_HAT, REGULARIZATION_ERROR
 from kcde.papers import published, registry
-from kcde.papers.kcef import claims, table1
+from kcde.papers.kcef import claims, tables
 
 SETS = published.datasets("kcef", "table1")
 
@@ -199,7 +199,7 @@ def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path
     own = table[table["metric"] == NLL].set_index(["dataset", "method"])["published_mean"]
     assert own["geyser", "NADE"] == 1.43
     assert np.isnan(own["geyser", "NADE-joint"])
-    *_, rows, counts = table1.nearer_nade(table)
+    *_, rows, counts = tables.nearer_nade(table)
     assert "| geyser | 1.43 | 1.00 | 1.45 ✓ | 0.80 | x and y |" in rows
     assert "| topo | 4.26 | 4.00 | 4.60 | 0.80 | y given x |" in rows
     assert "nearer on 1 of 2 sets" in counts

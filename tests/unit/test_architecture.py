@@ -13,7 +13,7 @@ from kcde.papers.registry import ARTEFACTS
 ROOT = Path(kcde.__file__).parent
 
 FLOORS = [
-    {"files", "names", "seeding", "webpage"},
+    {"files", "names", "seeding"},
     {"provenance", "arrays"},
     {"memory", "panels", "sampling"},
     {"linalg", "kernels", "metrics", "normalisers", "selection"},
@@ -23,8 +23,7 @@ FLOORS = [
     {"tabular", "model_file"},
     {"table_model", "experiments"},
     {"evidence", "pages", "papers"},
-    {"split_scores", "plan"},
-    {"verify", "comparison"},
+    {"plan", "comparison"},
     {"cli"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}

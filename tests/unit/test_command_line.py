@@ -3,7 +3,6 @@
 import pytest
 
 from kcde import __version__, arrays, cli, scores
-from kcde.data.smoke import write_smoke_data
 from kcde.experiments import experiments
 from kcde.memory import InsufficientMemory
 from kcde.methods import METHODS, shown
@@ -12,45 +11,32 @@ JOB = ("r_benchmark", "smoke-linear")
 MINE = '{"Mine": {"estimator": "LSCDE", "options": {"folds": 2, "n_centres": 10}}}'
 
 
-@pytest.fixture(scope="module")
-def raw(tmp_path_factory):
-    """Where made-up data lie, as options."""
-    folder = tmp_path_factory.mktemp("raw")
-    return "--data-dir", folder, "--catalogue", write_smoke_data(folder)
-
-
 @pytest.fixture
-def kcde_run(capsys):
-    """Run the command; return its exit code, and what it says."""
-
-    def run(*words):
-        with pytest.raises(SystemExit) as finished:
-            cli.main(["run", *map(str, words)])
-        said = capsys.readouterr()
-        return finished.value.code, said.out + said.err
-
-    return run
+def raw(smoke):
+    """Where made-up data lie, as options."""
+    return "--data-dir", smoke[0], "--catalogue", smoke[1]
 
 
-def test_without_a_name_every_experiment_is_listed(kcde_run):
-    code, said = kcde_run()
+def test_without_a_name_every_experiment_is_listed(call):
+    code, said, _ = call("run")
     assert code == 0
     assert [line.split()[0] for line in said.splitlines()] == list(experiments())
 
 
 @pytest.mark.parametrize("name", experiments())
-def test_an_experiment_is_described(kcde_run, name):
-    code, said = kcde_run(name)
+def test_an_experiment_is_described(call, name):
+    code, said, _ = call("run", name)
     cls = experiments()[name]
     assert code == 0
     assert all(each in said for each in (*cls.repeated, *cls.datasets, *map(shown, cls.methods)))
 
 
-def test_a_job_has_the_sizes_and_methods_that_are_given(kcde_run, raw, tmp_path, monkeypatch):
+def test_a_job_has_the_sizes_and_methods_that_are_given(call, raw, tmp_path, monkeypatch):
     monkeypatch.setitem(METHODS, "Mine", None)  # so that it is gone afterwards
     monkeypatch.delitem(METHODS, "Mine")
     out = tmp_path / "out.csv"
-    code, said = kcde_run(*JOB, "Mine", *raw, "--define", MINE, "--set", "splits=2", "-o", out)
+    words = ("Mine", *raw, "--define", MINE, "--set", "splits=2", "-o", out)
+    code, said, _ = call("run", *JOB, *words)
     assert (code, f"wrote {out}" in said) == (0, True)
     frame = scores.read([out])
     assert set(frame["method"]) == {"Mine"}
@@ -70,8 +56,8 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(kcde_run, raw, tmp_path,
         ([*JOB, "LSCDE", "NADE"], "jobs of r_benchmark run one at a time; got 2"),
     ],
 )
-def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words, said):
-    code, line = kcde_run(*words, *raw, "-o", tmp_path / "out.csv")
+def test_a_mistake_is_one_line_and_writes_nothing(call, raw, tmp_path, words, said):
+    code, _, line = call("run", *words, *raw, "-o", tmp_path / "out.csv")
     assert code == 2
     assert line.startswith("kcde: ")
     assert said in line
@@ -80,31 +66,24 @@ def test_a_mistake_is_one_line_and_writes_nothing(kcde_run, raw, tmp_path, words
 
 
 @pytest.mark.parametrize("error", [ValueError, FileNotFoundError, RuntimeError, InsufficientMemory])
-def test_an_error_is_one_line_and_a_status(monkeypatch, capsys, error):
+def test_an_error_is_one_line_and_a_status(monkeypatch, call, error):
     def fail(*_, **__):
         raise error("the Gram matrix\nneeds 28.8 GB")
 
     monkeypatch.setattr(cli, "app", fail)
     monkeypatch.delenv("KCDE_TRACEBACK", raising=False)
-    with pytest.raises(SystemExit) as finished:
-        cli.main(["info"])
-    assert finished.value.code == 2
-    assert capsys.readouterr().err.startswith("kcde: the Gram matrix needs 28.8 GB (")
+    code, _, line = call("info")
+    assert code == 2
+    assert line.startswith("kcde: the Gram matrix needs 28.8 GB (")
 
 
-def said(capsys, *arguments):
-    with pytest.raises(SystemExit) as finished:
-        cli.main(["info", *arguments])
-    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
-    return finished.value.code, lines
-
-
-def test_without_a_gpu_auto_is_numpy_and_cupy_is_refused(capsys, monkeypatch):
+def test_without_a_gpu_auto_is_numpy_and_cupy_is_refused(call, monkeypatch):
     monkeypatch.setattr(arrays, "cupy_obstacle", lambda: "there is no CUDA device")
-    code, lines = said(capsys)
+    code, said, _ = call("info")
+    lines = dict(line.split(maxsplit=1) for line in said.splitlines())
     assert code == 0
     assert lines["kcde"] == __version__
     assert lines["GPUs"] == "none: there is no CUDA device"
     assert lines["backend"] == "auto is numpy, on CPU"
     for backend in ("cupy", "torch"):
-        assert said(capsys, "--backend", backend)[0] == 2
+        assert call("info", "--backend", backend)[0] == 2

@@ -43,7 +43,7 @@ def changed(before, after):
         ("estimators/lscde.py", {"LSCDE"}),
         ("estimators/base.py", set(CLASSES)),
         ("experiments/r_benchmark.py", set(CLASSES)),
-        ("cli/run.py", set()),
+        ("cli.py", set()),
         ("methods.py", set()),
     ],
 )

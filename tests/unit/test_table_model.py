@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde import cli, model_file
+from kcde import model_file
 from kcde.table_model import TableModel
 
 
@@ -21,23 +21,12 @@ def data(tmp_path):
     return tmp_path
 
 
-def call(capsys, *words):
-    """Return the exit code of a command, what it says, and its error."""
-    code = 0
-    try:
-        cli.main([str(word) for word in words])
-    except SystemExit as ended:
-        code = ended.code or 0
-    said = capsys.readouterr()
-    return code, said.out, said.err
-
-
-def test_fit_and_predict_give_what_python_gives(data, capsys):
+def test_fit_and_predict_give_what_python_gives(data, call):
     model, out = data / "price.kcde", data / "predictions.csv"
     fit = ("fit", data / "data.csv", "--y", "price", "--method", "GP-ML", "--out", model)
-    assert call(capsys, *fit)[0] == 0
+    assert call(*fit)[0] == 0
     words = ("--quantiles", ".05,.5,.95", "--interval", "0.8", "--density", "grid", "--out", out)
-    assert call(capsys, "predict", model, data / "data.csv", *words)[0] == 0
+    assert call("predict", model, data / "data.csv", *words)[0] == 0
     made, frame = pd.read_csv(out), pd.read_csv(data / "data.csv")
     expected = TableModel("GaussianProcess-ML", y="price").fit(frame)
     quantiles = expected.quantile(frame, [0.05, 0.5, 0.95])
@@ -86,11 +75,11 @@ def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
         (lambda f: f.assign(area=[*map(str, f["area"][:-1]), "x"]), "'x' in row 60"),
     ],
 )
-def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, message):
+def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call, change, message):
     TableModel("GP-ML", y="price").fit(table()).save(data / "m.kcde")
     change(table()).to_csv(data / "new.csv", index=False)
     words = ("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
-    code, _, error = call(capsys, *words)
+    code, _, error = call(*words)
     assert code == 2
     assert message in error
     assert error.count("\n") == 1
@@ -107,9 +96,9 @@ def test_wrong_new_rows_are_one_line_and_exit_code_2(data, capsys, change, messa
         ("GP-ML", '{"none": 1}', "none"),
     ],
 )
-def test_a_wrong_method_or_option_is_one_line(data, capsys, method, options, word):
+def test_a_wrong_method_or_option_is_one_line(data, call, method, options, word):
     fit = ("fit", data / "data.csv", "--y", "price", "--method", method, "--options", options)
-    code, _, error = call(capsys, *fit, "--out", data / "m")
+    code, _, error = call(*fit, "--out", data / "m")
     assert code == 2
     assert word in error
     assert error.count("\n") == 1

@@ -1,13 +1,13 @@
 """`kcde verify` on made-up tables, each with one difference."""
 
-import csv
 import subprocess
+from functools import partial
 
+import pandas as pd
 import pytest
 
-from kcde import cli
+from kcde.evidence.tracked import BEYOND, SAME, WITHIN, verify
 from kcde.papers.artefact import FIGURE_COLUMNS, TABLE_COLUMNS
-from kcde.verify import BEYOND, SAME, WITHIN, verify
 
 CLAIM_COLUMNS = ("claim", "artefact", "verdict", "reason")
 NLL = {"metric": "negative_log_likelihood", "unit": "nats", "n": "20", "failed": "0"}
@@ -25,10 +25,7 @@ COLUMNS = {FIGURE: FIGURE_COLUMNS, CLAIMS: CLAIM_COLUMNS}
 
 def write(path, rows, columns=TABLE_COLUMNS):
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as handle:
-        table = csv.DictWriter(handle, columns, restval="")
-        table.writeheader()
-        table.writerows(rows)
+    pd.DataFrame(rows, columns=columns).to_csv(path, index=False)
 
 
 @pytest.fixture
@@ -103,25 +100,19 @@ def test_rows_are_matched_by_their_words_and_one_that_lacks_is_beyond(compared):
 
 
 @pytest.fixture
-def kcde_verify(tmp_path, monkeypatch, capsys):
+def kcde_verify(tmp_path, monkeypatch, call):
     """A checkout whose last commit has one table, of which the command is run."""
 
     def git(*words):
         known = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
         subprocess.run(["git", *known, *words], check=True, capture_output=True)
 
-    def run(*words):
-        with pytest.raises(SystemExit) as finished:
-            cli.main(["verify", *words])
-        said = capsys.readouterr()
-        return finished.value.code, said.out + said.err
-
     monkeypatch.chdir(tmp_path)
     write(tmp_path / f"figures/{TABLE}.csv", [KCEF])
     git("init")
     git("add", ".")
     git("commit", "-m", "tables")
-    return run
+    return partial(call, "verify")
 
 
 def test_the_last_commit_is_compared(kcde_verify, tmp_path):
@@ -131,7 +122,7 @@ def test_the_last_commit_is_compared(kcde_verify, tmp_path):
     assert kcde_verify()[0] == 0
     write(made, [KCEF | {"mean": "1.09"}])
     for words in ([], ["results/laptop/figures", "kcef"]):
-        code, said = kcde_verify(*words)
+        code, said, _ = kcde_verify(*words)
         assert code == 1
         assert f"{TABLE}.csv" in said
         assert "caution KCEF" in said

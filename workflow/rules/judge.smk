@@ -38,7 +38,7 @@ rule split_scores:
     conda:
         CONDA
     params:
-        code=provenance.digest("kcde.split_scores"),
+        code=provenance.digest("kcde.evidence.tracked"),
         into=lambda w, output: Path(output[0]).parent,
     message:
         "pack the scores of all splits, {wildcards.scale}"
@@ -87,7 +87,7 @@ rule page:
     conda:
         CONDA
     params:
-        code=provenance.digest("kcde.pages.scorecard_page"),
+        code=provenance.digest("kcde.evidence.scorecard"),
         figures=lambda w: FIGURES,
     message:
         "one page of all that is drawn, {wildcards.scale}"

@@ -27,7 +27,7 @@ from kcde import methods as known_methods
 from kcde import tabular
 from kcde.comparison import page, running
 from kcde.comparison.advice import CRPS, LOG_DENSITY, Advice, advise, by_split, ranked
-from kcde.comparison.splits import RANDOM, SPLITS, TRAIN_ROWS, Plan, make, misleading
+from kcde.comparison.running import RANDOM, SPLITS, TRAIN_ROWS, Plan, make, misleading
 from kcde.files import atomic
 from kcde.methods import BASELINE
 from kcde.seeding import rng_of

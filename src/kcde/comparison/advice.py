@@ -28,8 +28,7 @@ import pandas as pd
 
 from kcde.comparison.running import FAILED, REMEDY, Run
 from kcde.methods import BASELINE
-from kcde.metrics.names import COVERAGES
-from kcde.metrics.paired import paired_t_test
+from kcde.metrics import COVERAGES, paired_t_test
 from kcde.table_model import savable
 
 LOG_DENSITY, CRPS = "log_density", "crps"

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 
 import kcde
-from kcde import tabular, webpage
+from kcde import tabular
 from kcde.comparison.advice import CRPS, LOG_DENSITY
-from kcde.comparison.splits import FORWARD, GROUPS, RANDOM
+from kcde.comparison.running import FORWARD, GROUPS, RANDOM
 from kcde.methods import BASELINE
+from kcde.pages import render as render_page
 from kcde.pages import style
+from kcde.pages import uri as data_uri
 from kcde.seeding import rng_of
 from kcde.table_model import TableModel, regardless_of_groups
 
@@ -78,7 +80,7 @@ def render(found: "Comparison") -> str:
         content["fans"] = fans(found.model, found.checked)
         content["unlikely"] = unlikely(found)
         content["code"] = python_lines(found)
-    return webpage.render(Path(__file__).with_name("page.html.j2"), content)
+    return render_page(Path(__file__).with_name("page.html.j2"), content)
 
 
 def scores_and_skipped(found: "Comparison") -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -171,7 +173,7 @@ def _arguments(values: Mapping[str, object]) -> str:
 def _uri(made) -> str:
     buffer = io.BytesIO()
     made.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return webpage.uri(buffer.getvalue(), "image/svg+xml")
+    return data_uri(buffer.getvalue(), "image/svg+xml")
 
 
 def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Picture:

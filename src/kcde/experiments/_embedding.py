@@ -14,11 +14,18 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import resolve_backend, to_numpy
 from kcde.estimators import estimator_class
-from kcde.experiments import _low_rank, _shared_bases, methods
-from kcde.experiments._low_rank import first_rows, held_out, training_rows
-from kcde.experiments._shared_bases import Bases, Fit, is_classifier, tightest
+from kcde.experiments import _low_rank, methods
+from kcde.experiments._low_rank import (
+    Bases,
+    Fit,
+    first_rows,
+    held_out,
+    is_classifier,
+    tightest,
+    training_rows,
+)
 from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
-from kcde.metrics.names import MATCHED
+from kcde.metrics import MATCHED
 from kcde.seeding import split_seed
 from kcde.selection import Trials
 
@@ -208,7 +215,7 @@ def _fitted(jobs: list[EmbeddingExperiment], given: Repetition) -> dict[Key, Out
     named = {job.method: job for job in jobs}
     fitted = {}
     # The bases of the former are dropped before the latter makes its own.
-    for part in _shared_bases.group_by_basis(models):
+    for part in _low_rank.group_by_basis(models):
         found = _fitted_together(named, part, given)
         if given.number < jobs[0].matched_repetitions:
             _add_matched(found, named, part, given)
@@ -271,7 +278,7 @@ def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool)
     whole_grids = {key: models[key] for key in own if key[1].largest_factor is None}
     X, Y = (first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
     rows = X.shape[0]
-    small = job.max_rank is None or rows * min(job.max_rank, rows) <= _shared_bases.MOST_HELD
+    small = job.max_rank is None or rows * min(job.max_rank, rows) <= _low_rank.MOST_HELD
     collected = made if small and rows == given.X.shape[0] else None
     loss = given.loss(*(held_out(each, job.validation_rows) for each in (X, Y)))
     more = (given.kept, collected, streamed)
@@ -318,7 +325,7 @@ def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetit
         if "bandwidth_x" in job.known:
             options = _low_rank.bandwidths_of(model, given.X, given.Y, 1.0)
             options["regularization"] = one.chosen[0]["options"]["regularization"]
-            matched[method, setting] = _shared_bases.with_options(model, options)
+            matched[method, setting] = _low_rank.with_options(model, options)
         else:
             own = [row for row in one.rows if row["metric"].startswith("seconds_")]
             one.rows.extend(row | {"metric": f"{MATCHED}{row['metric']}"} for row in own)

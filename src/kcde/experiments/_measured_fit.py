@@ -1,6 +1,6 @@
 """One fit, measured in a process of its own: seconds, and the peak of its memory.
 
-`in_own_process` starts this module in a new process for each fit, because the peak memory of a
+`in_own_process` starts a new process for each fit, because the peak memory of a
 process never decreases. Training by iterations is measured on a few and extrapolated.
 """
 
@@ -21,6 +21,7 @@ from kcde.seeding import rng_of
 _STATUS = Path("/proc/self/status")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPROC")
 _NOISE = 0.1
+_PRINTED = "import json, sys; print(json.dumps(measure(json.loads(sys.argv[1]))))"
 
 
 class FitError(ValueError):
@@ -32,7 +33,7 @@ def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
     # What the workflow tells glibc to keep would count as memory that the fit needs.
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
     environment |= dict.fromkeys(_THREADS, "1")
-    command = [sys.executable, "-m", module, json.dumps(job)]
+    command = [sys.executable, "-c", f"from {module} import measure; {_PRINTED}", json.dumps(job)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode < 0:
         raise FitError(f"its process was killed by signal {-done.returncode}; 9: memory ran out")
@@ -101,7 +102,3 @@ def _seconds(function: Callable[[], object]) -> float:
     started = time.process_time()
     function()
     return time.process_time() - started
-
-
-if __name__ == "__main__":
-    print(json.dumps(measure(json.loads(sys.argv[1]))))

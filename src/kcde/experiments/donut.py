@@ -19,7 +19,7 @@ from kcde.data.names import DONUT
 from kcde.estimators import CDO
 from kcde.experiments._conditional import COMPARED, Conditional
 from kcde.experiments.base import Outcome, Work, attempt, parameter, sized
-from kcde.metrics.names import NEGATIVE_NORMALISER
+from kcde.metrics import NEGATIVE_NORMALISER
 from kcde.names import AS_PUBLISHED
 from kcde.seeding import rng_of, row_seed
 

@@ -12,7 +12,7 @@ from kcde import scores
 from kcde.experiments import _measured_fit
 from kcde.experiments.base import Experiment, Outcome, attempt, sized
 from kcde.methods import Method
-from kcde.metrics.names import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
+from kcde.metrics import FIT_SECONDS, PEAK_MEMORY, SYSTEM_MEMORY
 from kcde.names import AS_PUBLISHED, OURS
 from kcde.seeding import row_seed
 

@@ -30,11 +30,20 @@ import pandas as pd
 from kcde import scores
 from kcde.data import made_up, names
 from kcde.experiments import methods
-from kcde.experiments._problems import Problem, ProblemExperiment, Split, grid_runs, open_problem
 from kcde.experiments.base import MethodExperiment, Outcome, Work, attempt, parameter, sized
-from kcde.experiments.factors import GRIDS, Factors, information, jobs_of
+from kcde.experiments.factors import (
+    GRIDS,
+    Factors,
+    Problem,
+    ProblemExperiment,
+    Split,
+    grid_runs,
+    information,
+    jobs_of,
+    open_problem,
+)
 from kcde.methods import METHODS
-from kcde.metrics.names import NLL
+from kcde.metrics import NLL
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 

@@ -23,7 +23,7 @@ from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
 from kcde.experiments import _measured_fit, methods
 from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
 from kcde.kernels import GaussianKernel
-from kcde.metrics.names import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEAK_MEMORY
+from kcde.metrics import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEAK_MEMORY
 from kcde.names import OURS
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of, row_seed

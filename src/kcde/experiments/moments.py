@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kcde import metrics as names
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import made_up
 from kcde.data.names import DRAWN_LAW, FACTORS, FEWER, GAUSSIAN, LAWS, parsed_law
@@ -27,8 +28,7 @@ from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Re
 from kcde.experiments._low_rank import training_rows
 from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter
 from kcde.methods import METHODS
-from kcde.metrics import names
-from kcde.metrics.low_rank import mean_relative_error, relative_errors
+from kcde.metrics import mean_relative_error, relative_errors
 
 TOLERANCE = 1e-3
 # An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding.

@@ -22,14 +22,12 @@ from kcde import scores
 from kcde.arrays import asarray, resolve_backend, to_numpy
 from kcde.data import made_up
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import _dde_optimum, methods, runner
-from kcde.experiments._samplers import sampler_kind, sampler_of
+from kcde.experiments import methods, runner
 from kcde.experiments.base import SMOKE, ArrayExperiment, Outcome, Work, parameter, sized, stacked
-from kcde.joint import Draws
+from kcde.joint import Draws, sampler_kind, sampler_of
 from kcde.kernels import median_trick
 from kcde.methods import METHODS
-from kcde.metrics import mmd2_unbiased
-from kcde.metrics.names import MMD, NLL
+from kcde.metrics import MMD, NLL, mmd2_unbiased
 from kcde.panels import box_quadrature
 from kcde.seeding import rng_of, row_seed
 
@@ -134,7 +132,7 @@ class Planar(ArrayExperiment):
             arrays["samples"], cells = found
             chosen = methods.chosen(model.estimator)
             inside = here.test[np.isfinite(model.log_density(here.test))]
-            cells += _dde_optimum.cells(model.estimator, np.empty((len(inside), 0)), inside)
+            cells += methods.optimum_cells(model.estimator, np.empty((len(inside), 0)), inside)
             if not warm:
                 rng = rng_of("planar-snapshots", self.dataset, self.method)
                 arrays |= {"train": here.train, "test": here.test, **pictures(model, rng)}

@@ -20,11 +20,10 @@ from kcde.data import french
 from kcde.data.french import ExcessReturns, excess_returns
 from kcde.data.names import PORTFOLIOS
 from kcde.experiments._embedding import EmbeddingExperiment, Repetition
-from kcde.experiments._shared_bases import Bases, Fit, is_classifier, with_options
+from kcde.experiments._low_rank import Bases, Fit, is_classifier, with_options
 from kcde.experiments.base import parameter, sized
 from kcde.methods import METHODS
-from kcde.metrics.low_rank import logistic_loss
-from kcde.metrics.names import BASE_RATE_LOSS, LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE
+from kcde.metrics import BASE_RATE_LOSS, LOGISTIC_LOSS, NEGATIVE_PROBABILITY_RATE, logistic_loss
 
 TOLERANCE = 1e-3
 QUANTILE = 0.01

@@ -7,7 +7,7 @@ test half (kcef, section 4; dde, section 6).
 Beside it, for every method whose density has a distribution function F: the probability integral
 transform F(y|x) of the test rows, the shares of them within the central intervals of 50 and 90%,
 and the mean of their continuous ranked probability scores, of standardised y. Of DDE there is also
-the objective that its training reaches, and the optimum of that (`_dde_optimum`).
+the objective that its training reaches, and the optimum of that (`methods.optimum_cells`).
 
 A job of the target `joint` models x and y together by a network for all columns, and scores both:
 the published column NADE of kcef, table 1, is nearer to that on some sets. Its columns are x, then
@@ -18,21 +18,109 @@ y. The sum in that order is exact in two parts, log p(x) + log p(y|x), unlike th
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from kcde import metrics as names
 from kcde import scores
 from kcde.arrays import array_namespace, asarray, take_columns, take_rows, to_numpy
-from kcde.data.larger import open_larger
-from kcde.data.loaders import Dataset, load
+from kcde.data import catalogue as tables
+from kcde.data.loaders import Dataset, Rows, load, raw_file, read_table
 from kcde.estimators import Standardised
-from kcde.experiments import _dde_optimum, methods
+from kcde.experiments import methods
 from kcde.experiments.base import ArrayExperiment, Outcome, Work, attempt, parameter, sized
 from kcde.experiments.runner import fits
 from kcde.methods import METHODS
-from kcde.metrics import names
 from kcde.normalisers import GaussianProposal, importance_sampling
 from kcde.seeding import rng_of, split_seed
+
+FORWARD_SPLITS = 5  # of rows that are in the order of time
+_MOST_HOURS = 10_000
+_MOST_RAIN = 1000.0  # mm in an hour: the file has one row with ten times that
+_WEATHER = ("hour", "temp", "rain_1h", "snow_1h", "clouds_all")
+_NO_VOICE = ("subject#", "age", "sex", "test_time", "motor_UPDRS", "total_UPDRS")
+_WINES = ("winequality-red", "winequality-white")
+_SPEECH, _TRAFFIC = "parkinsons-telemonitoring", "metro-traffic-substitute"
+_KEPT_TOGETHER = "parkinsons-people"  # by this name folds keep the rows of a person together
+
+
+def open_larger(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Dataset:
+    """Return a data set, by name or alias, of 1,000 to 10,000 rows, with one y and own splits.
+
+    Of the wines alcohol given the ten other measurements, in random halves. Of parkinsons
+    total_UPDRS given the sixteen voice measures: half of the people train, the others test, because
+    the rows of a person are alike; as parkinsons-people folds that choose keep them together, too.
+    Of metro-traffic the volume given the hour and the weather, of 10,000 hours, drawn once: six
+    blocks in the order of time, of which the first k train and the next one tests, k = 1 ... 5.
+
+    Any other data set of the catalogue is as declared there, in random halves.
+    """
+    entry = tables.find(tables.read(catalogue), name)
+    if entry.name not in (*_WINES, _SPEECH, _TRAFFIC):
+        return load(name, data_dir, catalogue)
+    table = read_table(entry, raw_file(entry, data_dir))
+    rows = groups = None
+    if entry.name in _WINES:
+        y, x = "alcohol", [each for each in table.columns if each not in ("alcohol", "quality")]
+    elif entry.name == _SPEECH:
+        y, x = "total_UPDRS", [each for each in table.columns if each not in _NO_VOICE]
+        people = table["subject#"].to_numpy()
+        rows, groups = by_group(people, entry.name), people if name == _KEPT_TOGETHER else None
+    else:
+        table = _hours(table, entry.name)
+        y, x = "traffic_volume", list(_WEATHER)
+        rows = forward(len(table))
+    X, Y = table[x].to_numpy(np.float64), table[[y]].to_numpy(np.float64)
+    return Dataset(entry.name, X, Y, tuple(x), (y,), entry.sha256, rows, groups)
+
+
+def by_group(groups: np.ndarray, name: str) -> Rows:
+    """Return the splits that train on half of the groups (n,), at random, and test on the others.
+
+    The name of the data set and the number of the split determine the draw.
+    """
+    distinct = np.unique(groups)
+
+    def rows(split: int) -> tuple[np.ndarray, np.ndarray]:
+        order = rng_of("split", name, split).permutation(distinct)
+        train = np.isin(groups, order[: len(order) // 2])
+        return np.flatnonzero(train), np.flatnonzero(~train)
+
+    return rows
+
+
+def forward(n: int) -> Rows:
+    """Return the splits that train on the past: of n ordered rows, in six blocks.
+
+    Split k trains on the first k + 1 blocks and tests on the next; it raises `ValueError` for k
+    from 5 on.
+    """
+    blocks = np.array_split(np.arange(n), FORWARD_SPLITS + 1)
+
+    def rows(split: int) -> tuple[np.ndarray, np.ndarray]:
+        if split >= FORWARD_SPLITS:
+            raise ValueError(f"rows in the order of time have {FORWARD_SPLITS} splits; got {split}")
+        return np.concatenate(blocks[: split + 1]), blocks[split + 1]
+
+    return rows
+
+
+def _hours(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return drawn hours in the order of time, a row each, without impossible weather.
+
+    A table may repeat an hour, once for each label of its weather; temperatures of 0 K are missing
+    ones.
+    """
+    time = pd.to_datetime(table["date_time"])
+    table = table.assign(hour=time.dt.hour, time=time).drop_duplicates("time")
+    table = table[(table["temp"] > 0.0) & (table["rain_1h"] < _MOST_RAIN)].sort_values("time")
+    if len(table) > _MOST_HOURS:
+        drawn = rng_of("rows", name).choice(len(table), _MOST_HOURS, replace=False)
+        table = table.iloc[np.sort(drawn)]
+    return table
+
 
 EVALUATIONS = TRAINING_HALF, TEST_HALF = ("training-half", "test-half")
 TARGETS = CONDITIONAL, JOINT = ("conditional", "joint")
@@ -179,7 +267,7 @@ class RBenchmark(ArrayExperiment):
             if self.target != JOINT and hasattr(inner, "cdf"):
                 more, pit = _calibration(inner, X, Y)
                 cells, arrays = cells + more, arrays | pit
-            cells += _dde_optimum.cells(inner, X, Y)
+            cells += methods.optimum_cells(inner, X, Y)
         arrays |= {"test_rows": self.rows_of(split)[1]}
         return Outcome([row | cell for cell in cells], [methods.chosen(model.estimator_)], arrays)
 

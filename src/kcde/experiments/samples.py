@@ -14,11 +14,9 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import asarray
 from kcde.experiments import methods
-from kcde.experiments._problems import Problem, ProblemExperiment, Split
-from kcde.experiments._samplers import sampler_kind, sampler_of
 from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
-from kcde.experiments.factors import information, jobs_of
-from kcde.joint import JointDensity
+from kcde.experiments.factors import Problem, ProblemExperiment, Split, information, jobs_of
+from kcde.joint import JointDensity, sampler_kind, sampler_of
 from kcde.methods import METHODS, Method
 from kcde.metrics import conditional_spread
 from kcde.seeding import rng_of, row_seed

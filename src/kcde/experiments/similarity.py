@@ -15,8 +15,7 @@ from kcde import scores
 from kcde.arrays import asarray, resolve_backend
 from kcde.experiments.base import Experiment, Outcome, Work, attempt, parameter
 from kcde.experiments.samples import METRIC
-from kcde.metrics import median_bandwidth, relative_similarity_test
-from kcde.metrics.names import DIVERGENCE_RATE, P_VALUE, R_HAT
+from kcde.metrics import DIVERGENCE_RATE, P_VALUE, R_HAT, median_bandwidth, relative_similarity_test
 from kcde.names import EXACT_DRAWS
 
 # Against rows of all data; against the test rows; against rows of all data, shown pair only.

@@ -12,7 +12,7 @@ from kcde.estimators import Standardised
 from kcde.estimators.kcef import ScoreGrid, choose_from_grids
 from kcde.experiments.base import Outcome, Work, attempt
 from kcde.experiments.r_benchmark import RBenchmark
-from kcde.metrics.names import NLL, NLL_QUADRATURE
+from kcde.metrics import NLL, NLL_QUADRATURE
 from kcde.selection import log_grid
 
 

@@ -14,12 +14,10 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.data.loaders import Dataset, load
-from kcde.experiments._conditional import COMPARED, FLOWS, Conditional
-from kcde.experiments._smoothers import SMOOTHERS
+from kcde.experiments._conditional import COMPARED, FLOWS, SMOOTHERS, Conditional
 from kcde.experiments.base import SCALES, Outcome, Work, attempt, parameter, sized, stacked
 from kcde.methods import METHODS
-from kcde.metrics import smae
-from kcde.metrics.names import SMAE
+from kcde.metrics import SMAE, smae
 from kcde.seeding import rng_of, row_seed
 from kcde.selection import complement, kfold
 

@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence import verdicts
-from kcde.evidence.cells import AS_PUBLISHED, obstacle_in
-from kcde.metrics.names import P_VALUE
-from kcde.metrics.paired import paired_t_test
+from kcde.evidence.checks import AS_PUBLISHED, obstacle_in
+from kcde.metrics import P_VALUE, paired_t_test
 from kcde.papers import published
 from kcde.papers.artefact import TABLE_COLUMNS, Artefact
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from kcde.evidence import verdicts
-from kcde.evidence.cells import obstacle_in
+from kcde.evidence.checks import obstacle_in
 from kcde.files import atomic
-from kcde.metrics.paired import paired_wilcoxon
-from kcde.pages import words
-from kcde.pages.words import pipe_table, probability, significant
+from kcde.metrics import paired_wilcoxon
+from kcde.pages import column_title, count_of, display, number, pipe_table, probability, significant
 from kcde.papers.artefact import Artefact
 
 
@@ -68,7 +67,7 @@ LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the page of a table."""
     primary = table[table["metric"] == artefact.metric]
-    over = words.count_of(primary["n"], artefact.trial)
+    over = count_of(primary["n"], artefact.trial)
     shown = (
         "median p-value and its range" if verdicts.by_side(artefact.metric) else "mean ± deviation"
     )
@@ -91,7 +90,7 @@ def _grid(table: pd.DataFrame, metric: str) -> str:
     ends = ranges(table)
     header = ["data set"]
     for column in columns:
-        header += [words.column_title(*column)] + (["published"] if column in answered else [])
+        header += [column_title(*column)] + (["published"] if column in answered else [])
     rows = []
     for dataset in dict.fromkeys(primary["dataset"]):
         row = [dataset]
@@ -149,7 +148,7 @@ def _value(row: pd.Series, column: str) -> str:
         return "∞"
     if verdicts.by_side(row["metric"]):
         return probability(row[column])
-    return (words.number if row["unit"] == "nats" else significant)(row[column])
+    return (number if row["unit"] == "nats" else significant)(row[column])
 
 
 def _against_published(table: pd.DataFrame) -> list[str]:
@@ -161,7 +160,7 @@ def _against_published(table: pd.DataFrame) -> list[str]:
     several = answered["metric"].nunique() > 1
     rows = []
     for (metric, method), cells in answered.groupby(["metric", "method"], sort=False):
-        title = words.display(method) + (f", {metric.replace('_', ' ')}" if several else "")
+        title = display(method) + (f", {metric.replace('_', ' ')}" if several else "")
         counts = Counter(cells["verdict"])
         rows.append([title, *(str(counts[each]) for each in kinds), *_shift(metric, cells)])
     header = ["method", *kinds, "ours above", "median of ours − published", "p"]
@@ -194,7 +193,7 @@ def importance_sampling(table: pd.DataFrame) -> list[str]:
         )
         if len(here := errors[families[1] == method]):
             worst = here.loc[here["mean"].abs().idxmax()]
-            place = f"{worst['dataset']}, {words.display(worst['method'])}"
+            place = f"{worst['dataset']}, {display(worst['method'])}"
             sentences.append(
                 "Against quadrature the mean over splits differs by at most "
                 f"{abs(worst['mean']):.2g} nats ({place})."

@@ -6,9 +6,12 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 from kcde.files import atomic
 from kcde.methods import METHODS
-from kcde.pages.words import display
+from kcde.pages import display
 
 COLUMN = 3.4
 """Width of one text column, in inches."""
@@ -265,3 +268,57 @@ _RC = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "kcde",
 }
+
+
+DATA = "data"
+"""The method of rows that show the data set itself."""
+
+
+def scatter_points(
+    panel: str, method: str, variant: str, values: np.ndarray, at_most: int, **rest
+) -> list[dict]:
+    """Return rows of points, evenly spaced in the order in which they were drawn."""
+    chosen = np.linspace(0, len(values) - 1, min(at_most, len(values))).astype(int)
+    n = len(chosen)
+    return [scatter_row(panel, method, variant, x=x, y=y, n=n, **rest) for x, y in values[chosen]]
+
+
+def scatter_row(panel: str, method: str, variant: str = "", **rest) -> dict:
+    """Return one row of kind `scatter`; keys of `rest` are among `FIGURE_COLUMNS`."""
+    return {"panel": panel, "kind": "scatter", "method": method, "variant": variant, **rest}
+
+
+PALE = "#C4C4C4"
+"""Colour of data behind samples, where the data have a panel of their own beside them."""
+
+
+def draw_scatter(
+    axes, data: pd.DataFrame, samples: pd.DataFrame, method: str, margin: float, behind=BLACK
+) -> int:
+    """Draw the data, and over them samples of a method in its colour, in the frame of the data.
+
+    The frame is wider than the data on all sides by the `margin`, a share of their range. Returned
+    is how many samples lie outside it.
+    """
+    look = {"linestyle": "none", "marker": "o", "markersize": 1.5, "markeredgewidth": 0}
+    axes.plot(data["x"], data["y"], color=behind, alpha=0.6, zorder=1, **look)
+    colour = line(method)["color"]
+    axes.plot(samples["x"], samples["y"], color=colour, alpha=0.6, zorder=2, **look)
+    inside = np.ones(len(samples), dtype=bool)
+    for name, limit in (("x", axes.set_xlim), ("y", axes.set_ylim)):
+        low, high = float(data[name].min()), float(data[name].max())
+        reach = margin * (high - low) or 1.0
+        limit(low - reach, high + reach)
+        inside &= samples[name].between(low - reach, high + reach).to_numpy()
+    return int((~inside).sum())
+
+
+def legend_of_scatter(made, method: str, data: str, note: str = "") -> None:
+    """Name in the corner of a figure, in their colours, the points of all its panels."""
+    from matplotlib.offsetbox import HPacker, TextArea
+
+    words = {data: BLACK, f"samples of {display(method)}": line(method)["color"]}
+    looks = {word: {"color": colour, "weight": "bold"} for word, colour in words.items()}
+    areas = [TextArea(word, textprops=look) for word, look in looks.items()]
+    areas += [TextArea(note, textprops={"color": GREY})] if note else []
+    above(made, HPacker(children=areas, sep=9, pad=0, align="baseline"))

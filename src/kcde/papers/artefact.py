@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from kcde.evidence import tolerances
+from kcde.evidence import verdicts
 from kcde.evidence.checks import Claim
 
 ACROSS = "across"
@@ -149,7 +149,7 @@ class Artefact:
         Methods of a table that answer another question: they take no part in the search for the
         best of a data set.
     tolerance
-        How far its numbers may differ where it is made again, see `kcde.evidence.tolerances`;
+        How far its numbers may differ where it is made again, see `kcde.evidence.verdicts`;
         rows of methods that are trained in float32 and what is measured have their own.
     axis, axis_label
         Of a table's picture: the widest range that is shown, in the metric's unit, and the label.
@@ -178,7 +178,7 @@ class Artefact:
     remarks: Remarks = lambda frame: []
     below: Remarks = lambda frame: []
     apart: tuple[str, ...] = ()
-    tolerance: float = tolerances.EXACT
+    tolerance: float = verdicts.EXACT
     header: Sequence[str] = ()
 
     def __post_init__(self):

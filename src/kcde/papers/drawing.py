@@ -26,9 +26,9 @@ def make(
 ) -> list[Path]:
     """Make an artefact from scores: its CSV, picture and page, and what it decides.
 
-    `files` are score CSVs, or the table of all of them that `kcde.split_scores` writes, of which
-    the rows are taken that the artefact shows. The page says the `scale`, by default that of the
-    scores; what it decides is written where `judged` says. Failed fits are results and are counted.
+    `files` are score CSVs, or the table of all of them (`kcde.evidence.tracked`), of which the rows
+    are taken that the artefact shows. The page says the `scale`, by default that of the scores;
+    what it decides is written where `judged` says. Failed fits are results and are counted.
     All files change together, or none if drawing is interrupted.
     """
     files = [Path(name) for name in files]

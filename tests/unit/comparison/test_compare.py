@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import kcde
-from kcde.cli.own import duration, names
-from kcde.comparison import page, running, splits
+from kcde.cli import duration, names
+from kcde.comparison import page, running
 from kcde.comparison.advice import by_split
 from kcde.estimators._shared import rows
 from kcde.memory import InsufficientMemory
@@ -161,7 +161,7 @@ def test_durations_and_names_of_options_are_read():
 def plan(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
-    return splits.make(check(frame, "y"), tmp_path, count=5)
+    return running.make(check(frame, "y"), tmp_path, count=5)
 
 
 @pytest.fixture

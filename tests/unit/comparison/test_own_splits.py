@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.comparison.splits import (
+from kcde.comparison.running import (
     forward_splits,
     group_splits,
     make,
@@ -33,9 +33,8 @@ def test_groups_stay_together():
         group_splits(np.repeat(list("abc"), 5), 3, 0)
 
 
-@pytest.mark.parametrize("distinct", [25])
-def test_the_future_is_never_trained_on(distinct):
-    times = np.random.default_rng(0).integers(0, distinct, 100).astype(float)
+def test_the_future_is_never_trained_on():
+    times = np.random.default_rng(0).integers(0, 25, 100).astype(float)
     for split in forward_splits(times, 5):
         assert times[split.train].max() < times[split.test].min()
         np.testing.assert_array_equal(split.train, np.flatnonzero(times < times[split.test].min()))

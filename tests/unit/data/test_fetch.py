@@ -1,6 +1,5 @@
 """Raw data from every source in turn, and what a server or an archive must not do."""
 
-import csv
 import hashlib
 import io
 import tarfile
@@ -9,6 +8,7 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from kcde.data import catalogue, fetch
@@ -68,10 +68,9 @@ def table(tmp_path):
     def write(*rows):
         digest = hashlib.sha256(CONTENT).hexdigest()
         good = {"name": "toy", "file": "toy/toy.csv", "format": "csv", "sha256": digest}
-        with (tmp_path / "catalogue.csv").open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, catalogue.COLUMNS, restval="")
-            writer.writeheader()
-            writer.writerows(good | {"bytes": str(len(CONTENT))} | row for row in rows)
+        good |= {"bytes": str(len(CONTENT))}
+        frame = pd.DataFrame([good | row for row in rows], columns=catalogue.COLUMNS)
+        frame.to_csv(tmp_path / "catalogue.csv", index=False)
         return tmp_path / "catalogue.csv"
 
     return write

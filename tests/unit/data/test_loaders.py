@@ -1,19 +1,21 @@
-"""From raw files to arrays: made-up tables, all bundled ones, returns, and larger sets."""
+"""The catalogue, and from raw files to arrays: made-up tables, all bundled ones, larger sets."""
 
-import csv
 import hashlib
 import io
+import re
 import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.data import catalogue, french, larger, loaders, names
+from kcde.data import catalogue, french, loaders, names
 from kcde.data.french import excess_returns, subsample
-from kcde.data.larger import by_group, forward, open_larger
 from kcde.data.loaders import load, removed_columns
 from kcde.data.smoke import write_smoke_data
+from kcde.experiments import r_benchmark
+from kcde.experiments.r_benchmark import by_group, forward, open_larger
+from kcde.papers import published
 
 # Rows and columns of x and of y, and the y of the first row.
 BUNDLED = {
@@ -45,10 +47,8 @@ def toy(tmp_path):
         row = {"name": "toy", "file": "toy.csv", "format": "csv", "y": "y", "x": "a|b"} | row
         (tmp_path / row["file"]).write_bytes(content)
         row.setdefault("sha256", hashlib.sha256(content).hexdigest())
-        with (tmp_path / "catalogue.csv").open("w", newline="") as handle:
-            writer = csv.DictWriter(handle, catalogue.COLUMNS, restval="")
-            writer.writeheader()
-            writer.writerow(row)
+        frame = pd.DataFrame([row], columns=catalogue.COLUMNS)
+        frame.to_csv(tmp_path / "catalogue.csv", index=False)
         return "toy", tmp_path, tmp_path / "catalogue.csv"
 
     return write
@@ -255,6 +255,101 @@ def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
     table["traffic_volume"] = range(30)
     table.loc[3, "temp"], table.loc[4, "rain_1h"] = 0.0, 9831.3
     doubled = pd.concat([table, table.iloc[10:12]]).sample(frac=1.0, random_state=0)
-    found = larger._hours(doubled, "any")
+    found = r_benchmark._hours(doubled, "any")
     assert found["traffic_volume"].tolist() == [0, 1, 2, *range(5, 30)]
     assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]
+
+
+SYNTHETIC = {"two-moons", "ring", "grid"}
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return catalogue.read()
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Write a catalogue of one good row with some cells changed; return its path."""
+
+    def write(*changes, columns=catalogue.COLUMNS):
+        good = {"name": "toy", "file": "toy/toy.csv", "sha256": "a" * 64, "format": "csv"}
+        good |= {"urls": "https://example.org/toy.tar.gz :: toy/toy.csv | https://example.org/toy"}
+        good |= {"y": "y", "x": "a (%)|b c"}
+        path = tmp_path / "catalogue.csv"
+        pd.DataFrame([good | change for change in changes], columns=columns).to_csv(
+            path, index=False
+        )
+        return path
+
+    return write
+
+
+def test_a_row_becomes_an_entry(table):
+    entry = catalogue.read(table({"aliases": "plaything|bauble", "rows": "12"}))["toy"]
+    assert (entry.x, entry.y) == (("a (%)", "b c"), ("y",))
+    assert entry.aliases == ("plaything", "bauble")
+    assert (entry.rows, entry.bytes) == (12, None)
+    assert [source.member for source in entry.urls] == ["toy/toy.csv", None]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"sha256": "A" * 64}, "sha256"),
+        ({"file": "../toy.csv"}, "toy.csv"),
+        ({"urls": "ftp://example.org/toy"}, "URL"),
+        ({"rows": "many"}, "rows"),
+        ({"preprocessing": "impute"}, "impute"),
+        ({"preprocessing": "factor:sex"}, "factor"),
+    ],
+)
+def test_a_wrong_row_is_refused_by_name(table, change, named):
+    with pytest.raises(ValueError, match=named):
+        catalogue.read(table(change))
+
+
+def test_duplicates_and_missing_columns_are_refused(table):
+    with pytest.raises(ValueError, match="toy"):
+        catalogue.read(table({}, {"name": "other", "aliases": "toy"}))
+    columns = [name for name in catalogue.COLUMNS if name != "sha256"]
+    with pytest.raises(ValueError, match="sha256"):
+        catalogue.read(table({}, columns=columns))
+
+
+def test_what_every_row_of_the_table_holds(entries):
+    values = published.values()
+    wanted = set(zip(values["paper"], values["dataset"], strict=True))
+    wanted = {(paper, name) for paper, name in wanted if name not in SYNTHETIC}
+    for paper, name in wanted:
+        assert paper in catalogue.find(entries, name).papers, (paper, name)
+    for entry in entries.values():
+        assert all((entry.licence, entry.citation, entry.urls)), entry.name
+        if entry.columns is not None:
+            assert len(entry.x) + len(entry.y) == entry.columns, entry.name
+        for source in entry.urls:
+            # Copies on GitHub are pinned at full commits.
+            if "githubusercontent" in source.url:
+                assert re.search(r"githubusercontent\.com/[^/]+/[^/]+/[0-9a-f]{40}/", source.url)
+    assert catalogue.find(entries, "white-wine").name == "winequality-white"
+    with pytest.raises(ValueError, match="geyser"):
+        catalogue.find(entries, "Geysir")
+    without = [entry.name for entry in entries.values() if not entry.sha256]
+    assert without == ["fama-french-25-daily-original"]
+
+
+def test_names_say_dimension_rows_and_variation():
+    assert names.GAUSSIAN.sizes("gaussian-2-1000-laws") == (2, 1000)
+    assert names.GAUSSIAN.variation("gaussian-2-1000-laws") == names.LAWS
+    assert names.GAUSSIAN.variation("gaussian-2-1000") == ""
+    assert names.PORTFOLIOS.sizes("portfolios-25-20000") == (25, 20000)
+    for wrong in ("gaussian-0-10", "gaussian-2", "grid-200", "gaussian-1-1e5", "gaussian-1-9-more"):
+        assert not names.GAUSSIAN.has(wrong)
+        with pytest.raises(ValueError, match=wrong):
+            names.GAUSSIAN.sizes(wrong)
+    assert names.grid_name("grid-2000-frequency-3") == names.GridName(2000, 3)
+    assert names.grid_name("grid-8000").columns(20) == 3
+    assert names.grid_name("grid-2000-frequency-2").columns(20) == 20
+    # One wave is what `grid-60` has: no data have two names.
+    wrong = ("grid", "grid-6o", "my-grid-60", "grid-60-code", "grid-60-frequency-1")
+    assert not any(map(names.is_grid, wrong))

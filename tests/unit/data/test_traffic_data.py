@@ -11,18 +11,11 @@ import pandas as pd
 import pytest
 
 from kcde.data import catalogue, traffic
-from kcde.data.smoke import write_smoke_data
 from kcde.data.traffic import Traffic, open_traffic
 
 
-@pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    return folder, write_smoke_data(folder)
-
-
-def test_an_hour_counts_once_however_many_weather_labels_it_has(made_up):
-    folder, path = made_up
+def test_an_hour_counts_once_however_many_weather_labels_it_has(smoke):
+    folder, path = smoke
     data = open_traffic("smoke-traffic", folder, path)
     table = pd.read_csv(folder / "smoke/smoke-traffic.csv")
     assert data.repeats == table["date_time"].duplicated().sum() > 0
@@ -38,8 +31,8 @@ def test_an_hour_counts_once_however_many_weather_labels_it_has(made_up):
     assert len(set(counts)) > 1
 
 
-def test_days_that_test_are_others_than_those_that_train(made_up):
-    data = open_traffic("smoke-traffic", *made_up)
+def test_days_that_test_are_others_than_those_that_train(smoke):
+    data = open_traffic("smoke-traffic", *smoke)
     numbered = dataclasses.replace(data, Y=data.days[:, None].astype(float))
     for number in range(3):
         split = numbered.split(number)

@@ -299,23 +299,3 @@ def test_the_box_is_the_range_of_y_and_a_tenth(caplog):
     assert not caplog.text
     make_reference(np.linspace(0.0, 10.0, 21)[:, None], 10, (-1.0, 2.0))
     assert "76.2% of the training y lie outside" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("bandwidth_x", 0.0),
-        ("bandwidth_y", [1.0, 1.0]),
-        ("regularization", -1.0),
-        ("kernel_x", "cauchy"),
-        ("periods", (7.0,)),
-        ("periods", (None, -24.0)),
-        ("reference", 1),
-        ("reference_box", (2.0, -2.0)),
-        ("reference_box", 3.0),
-        ("tuning_rows", 1),
-    ],
-)
-def test_bad_hyperparameters_are_named(pairs, name, value):
-    with pytest.raises(ValueError, match=name):
-        CDO(**{name: value}).fit(*pairs)

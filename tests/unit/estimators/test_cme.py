@@ -10,12 +10,6 @@ from kcde.kernels import GaussianKernel
 LAMBDAS = np.geomspace(1e-8, 10, 10)
 
 
-@pytest.fixture
-def many(rng):
-    X = rng.standard_normal((600, 2))
-    return X, np.hstack([X[:, :1] * X[:, 1:], X[:, :1]]) + 0.5 * rng.standard_normal((600, 2))
-
-
 def test_equals_the_full_embedding_44_on_the_span_of_the_kernel(rng):
     X = rng.standard_normal((40, 1))
     Y = 0.8 * X + 0.6 * rng.standard_normal((40, 1))

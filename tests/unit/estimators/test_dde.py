@@ -123,25 +123,6 @@ def test_what_does_not_fit_into_memory_is_refused(pairs, monkeypatch):
         DDE(**QUICK).fit(*pairs)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("iterations", 0),
-        ("sampler_layers", 1),
-        ("learning_rate", -1.0),
-        ("regularization", -1.0),
-        ("validation", 1.0),
-        ("base", "flat"),
-        ("basis", "functional"),
-        ("density_weight", 0.0),
-        ("bandwidth_x", [1.0, 1.0]),
-    ],
-)
-def test_wrong_parameters_are_named(name, value, pairs):
-    with pytest.raises(ValueError, match=name):
-        DDE(**{name: value}).fit(*pairs)
-
-
 @pytest.mark.parametrize("basis", ["points", "features"])
 def test_f_in_training_is_f_in_prediction_and_features_approximate_the_kernel(basis, pairs, rng):
     X, Y = pairs

@@ -17,13 +17,7 @@ from kcde.selection import kfold
 QUICK = {"hidden_units": 12, "blocks": 3, "steps": 60, "learning_rate": 0.01}
 CANDIDATES = [[6, 1, 0.05], [6, 1, 0.01]]
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_compiler():
-    """What is tested takes longer to compile than to run."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
+pytestmark = pytest.mark.usefixtures("quickly_compiled")
 
 
 def bent(n, d_y, seed=0):

@@ -157,12 +157,3 @@ def test_a_constant_column_has_no_part(rng, constant):
     X = np.column_stack([rng.normal(size=60), np.full(60, constant)])
     model = GaussianProcess().fit(X, np.sin(X[:, :1]) + 0.3 * rng.normal(size=(60, 1)))
     assert model.bandwidth_x_[0, 1] > 0.1
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("kernel", "rbf"), ("bandwidth_x", [1.0] * 3), ("signal_std", 0.0), ("tuning_rows", 1)],
-)
-def test_bad_parameters_are_named(pairs, name, value):
-    with pytest.raises(ValueError, match=name):
-        GaussianProcess(**{name: value}).fit(*pairs)

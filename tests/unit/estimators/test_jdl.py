@@ -22,12 +22,6 @@ def linear_pairs(rng, n):
     return X, 0.8 * X + 0.6 * rng.standard_normal((n, 1))
 
 
-@pytest.fixture
-def many(rng):
-    X = rng.standard_normal((600, 2))
-    return X, np.hstack([X[:, :1] * X[:, 1:], X[:, :1]]) + 0.5 * rng.standard_normal((600, 2))
-
-
 def test_equals_the_solution_in_n_squared_dimensions(rng):
     X, Y = linear_pairs(rng, 24)
     K_x, K_y = GaussianKernel(0.8)(X, X), GaussianKernel(0.6)(Y, Y)
@@ -125,25 +119,6 @@ def test_bandwidth_that_is_not_given_is_the_median_distance_over_root_two(many):
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)[np.triu_indices(600, 1)]
     sigma = JDL().fit(X, Y).basis_x_.factor.kernel.bandwidth
     np.testing.assert_allclose(sigma, np.median(distances) / np.sqrt(2.0), rtol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("cls", "name", "value"),
-    [
-        (JDL, "tolerance", 1.0),
-        (JDL, "regularization", 0.0),
-        (JDL, "bandwidth_y", [1.0, 1.0, 1.0]),
-        (JDL, "constrained", "often"),
-        (JDL, "pivots", "best"),
-        (CME, "constrained", "tightened"),
-        (SmoothedJDL, "smoothing", 0.0),
-        (SmoothedCME, "regularization", -1.0),
-    ],
-)
-def test_bad_parameters_are_named(many, cls, name, value):
-    options = {"bandwidth_x": 1.0, "bandwidth_y": 1.0} | {name: value}
-    with pytest.raises(ValueError, match=name):
-        cls(**options).fit(many[0][:60], many[1][:60])
 
 
 def test_what_cannot_be_learnt_evaluated_or_drawn_is_said(many, monkeypatch):

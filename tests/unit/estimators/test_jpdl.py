@@ -114,21 +114,6 @@ def test_early_stops_are_said_or_take_the_place_of_models(rng, monkeypatch):
     assert [type(outcome) for outcome in found] == [FloatingPointError] * 2
 
 
-@pytest.mark.parametrize(
-    ("parameters", "named"),
-    [
-        ({"degree": 2.5}, "degree"),
-        ({"degree": 3, "constrained": True}, "even"),
-        ({"regularization": np.inf}, "regularization"),
-        ({"constrained": "pointwise"}, "constrained"),
-        ({"solver": "mosek"}, "solver"),
-    ],
-)
-def test_bad_parameters_are_named(rng, parameters, named):
-    with pytest.raises(ValueError, match=named):
-        JPDL(**parameters).fit(*gaussian_pairs(rng, 100, 1))
-
-
 def test_dependent_monomials_are_refused(rng):
     X, Y = gaussian_pairs(rng, 100, 2)
     with pytest.raises(ValueError, match="15 monomials in X are dependent"):

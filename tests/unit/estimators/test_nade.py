@@ -254,20 +254,3 @@ def test_a_fit_that_fails_leaves_the_others_alone(pairs):
         NADE.fit_many(*given)
     with pytest.raises(ValueError, match="no candidate has a finite"):
         NADE(hidden_units=2, epochs=2, learning_rate=1e30).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("named", "parameters"),
-    [
-        ("components", {"components": 1.5}),
-        ("epochs", {"epochs": [10, 0.5]}),
-        ("hidden_units", {"epochs": [10, 20], "components": 2}),
-        ("early_stopping", {"early_stopping": False}),
-        ("orders", {"orders": None}),
-        ("learning_rate", {"learning_rate": -1.0}),
-        ("folds", {"folds": 1}),
-    ],
-)
-def test_wrong_parameters_are_named(pairs, named, parameters):
-    with pytest.raises(ValueError, match=named):
-        NADE(**parameters).fit(*pairs)

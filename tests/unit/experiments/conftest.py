@@ -9,15 +9,7 @@ import pandas as pd
 import pytest
 
 from kcde import scores
-from kcde.data.smoke import write_smoke_data
 from kcde.experiments.runner import run
-
-
-@pytest.fixture(scope="session")
-def smoke(tmp_path_factory):
-    """The folder of the smoke data, with its catalogue."""
-    folder = tmp_path_factory.mktemp("smoke")
-    return folder, write_smoke_data(folder)
 
 
 class Done(NamedTuple):

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import norm
 
 from kcde import scores
-from kcde.data import loaders, made_up, traffic
-from kcde.data.traffic import Traffic
+from kcde.data import loaders, made_up
+from kcde.data.traffic import Traffic, open_traffic
 from kcde.estimators import CDO, LSCDE, GaussianProcess, Standardised
-from kcde.experiments import _cdo_settings, _smoothers, _traffic_cost, donut, terrain
-from kcde.experiments._smoothers import NadarayaWatson
+from kcde.experiments import _conditional, donut, terrain, traffic
+from kcde.experiments._conditional import NadarayaWatson
 from kcde.experiments.donut import Donut
 from kcde.experiments.terrain import FOLDS, RANDOM, Terrain
 from kcde.experiments.traffic import TrafficByTime
@@ -47,12 +47,12 @@ def median_of_pairs(points):
 
 def test_settings_of_the_donut_by_hand():
     X, Y = made_up.donut_draw(2, rng_of("test-cdo-settings", "donut"))
-    found = _cdo_settings.authors("donut", "CDO", X, Y)
+    found = _conditional.authors("donut", "CDO", X, Y)
     assert found["kernel_x"] == "laplace"
     assert found["bandwidth_x"] == pytest.approx(median_of_pairs(X) / np.sqrt(2))
     # 62² points against 100 rows, and against more rows than points.
     assert found["regularization"] == found["output_regularization"] == pytest.approx(1 / 62)
-    few = _cdo_settings.authors("donut", "CDO", X[:30], Y[:30])
+    few = _conditional.authors("donut", "CDO", X[:30], Y[:30])
     assert few["regularization"] == pytest.approx(1 / 30)
     assert found["bandwidth_y"] == pytest.approx(2.08, abs=0.005)
     assert (found["reference"], found["reference_box"]) == (62, (-2.0, 2.0))
@@ -64,7 +64,7 @@ def test_settings_of_traffic_by_hand(rng):
     inputs = np.column_stack([days, times])
     X = np.repeat(inputs, [1, 4, 2] * 5, axis=0)
     Y = rng.uniform(0, 1, (len(X), 1))
-    found = _cdo_settings.authors("traffic", "CDO", X, Y)
+    found = _conditional.authors("traffic", "CDO", X, Y)
     # Inputs that repeat count once.
     expected = [np.sqrt(median_of_pairs(column[:, None])) / 4 for column in inputs.T]
     assert found["bandwidth_x"] == pytest.approx(expected)
@@ -89,7 +89,7 @@ def surface():
 
 
 def smoother(name, X, Y):
-    return _smoothers.MAKERS[name]("terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
+    return _conditional.MAKERS[name]("terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["linear-interpolation", "Clough-Tocher"])
@@ -122,7 +122,7 @@ def test_smoothing_equals_a_naive_loop(rng, kernel, power):
 def test_the_published_process_has_a_spread_of_one(run, variant, spread):
     frame, _ = run(Donut, "GaussianProcess", variant=variant, settings="authors")
     drawn = donut.repetition(1, 3)
-    model = GaussianProcess(**_cdo_settings.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
+    model = GaussianProcess(**_conditional.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
     model.fit(drawn.X, drawn.Y)
     at = np.array([[1.0]])
     std = np.sqrt(model.variance(at)) if spread is None else spread
@@ -197,9 +197,9 @@ def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
 
 def test_errors_of_traffic_are_those_of_a_fit_by_hand(run, smoke):
     frame, arrays = run(TrafficByTime, "CDO", settings="authors")
-    data = traffic.open_traffic("smoke-traffic", *smoke)
+    data = open_traffic("smoke-traffic", *smoke)
     split = data.split(1)
-    options = _cdo_settings.authors("traffic", "CDO", split.X, split.Y)
+    options = _conditional.authors("traffic", "CDO", split.X, split.Y)
     model = CDO(**options).fit(split.X, split.Y)
     X, Y = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
     errors = []
@@ -236,7 +236,7 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(run, monkeypatc
 
 def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(run, smoke):
     _, arrays = run(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
-    split = traffic.open_traffic("smoke-traffic", *smoke).split(0)
+    split = open_traffic("smoke-traffic", *smoke).split(0)
     every = arrays["inputs"][0][:, 0].tolist()
     gaps = [abs(a - b) for i, a in enumerate(every) for b in every[:i]]
     scale = np.sqrt(np.median(gaps)) / 4
@@ -259,8 +259,8 @@ def test_the_factorisation_over_distinct_inputs_is_exact(rng, scaling):
     Y = 0.1 + 0.02 * X[:, :1] + 0.01 * rng.standard_normal((len(X), 1))
     data = Traffic("small", X, Y, np.zeros(len(X), dtype=int), "")
     options = {"scaling": scaling, "reference": 40}
-    assert _traffic_cost.grouping_difference(options, data) < 1e-9
-    model = CDO(**_cdo_settings.authors("traffic", "CDO", X, Y)).fit(X, Y)
+    assert traffic.grouping_difference(options, data) < 1e-9
+    model = CDO(**_conditional.authors("traffic", "CDO", X, Y)).fit(X, Y)
     # The plain solve notices a wrong one.
-    wrong = _traffic_cost.ungrouped_moments(model, X[:-1], Y[:-1], data.inputs)[0]
+    wrong = traffic.ungrouped_moments(model, X[:-1], Y[:-1], data.inputs)[0]
     assert np.max(np.abs(wrong - model.mean(data.inputs)[:, 0])) > 1e-4

@@ -17,9 +17,9 @@ from scipy.stats import ks_2samp
 
 from kcde import scores
 from kcde.data.smoke import write_smoke_data
-from kcde.experiments import _well_specified, experiments, methods, runner
+from kcde.experiments import consistency, experiments, methods, runner
 from kcde.experiments.runner import run
-from kcde.metrics.names import REGULARIZATION_ERROR
+from kcde.metrics import REGULARIZATION_ERROR
 
 GOLDEN = Path(__file__).parents[2] / "golden/smoke_scores.csv"
 KEYS = ["variant", "setting", "split", "metric", "n_train"]
@@ -145,7 +145,7 @@ def launch(tmp_path_factory):
 def targets():
     """Solve for each target of consistency once; it is the same every time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_well_specified, "target", functools.cache(_well_specified.target))
+        patch.setattr(consistency, "target", functools.cache(consistency.target))
         yield
 
 

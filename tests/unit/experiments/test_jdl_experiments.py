@@ -8,17 +8,16 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
 
+from kcde import metrics as names
 from kcde import scores
 from kcde.data import made_up
 from kcde.data import names as names_of_data
 from kcde.estimators import CME, JDL, KernelLogisticRegression
 from kcde.estimators._low_rank import basis as jdl_gaussian
-from kcde.experiments import _low_rank, _shared_bases
-from kcde.experiments._low_rank import Trials
-from kcde.experiments._shared_bases import Bases
+from kcde.experiments import _low_rank
+from kcde.experiments._low_rank import Bases, Trials
 from kcde.experiments.moments import Moments
 from kcde.experiments.portfolio import Portfolio
-from kcde.metrics import low_rank, names
 
 GRID = {"bandwidth_factors": (0.5, 2.0), "regularizations": (1e-4, 1e-2, 1.0)}
 SELECTION = SimpleNamespace(**GRID, validation_rows=None, most_trace=1.0)
@@ -75,7 +74,7 @@ def test_the_best_of_a_grid_is_that_of_separate_fits(cls, held, rows, monkeypatc
     """Whether or not factors of y fit into memory."""
     X, Y = rows
     if not held:
-        monkeypatch.setattr(_shared_bases, "MOST_HELD", 0)
+        monkeypatch.setattr(_low_rank, "MOST_HELD", 0)
 
     def loss(values):
         return np.mean((values[:, 0] - Y[48:, 0] ** 2) ** 2)
@@ -230,9 +229,9 @@ def test_a_solver_that_stops_early_is_a_failed_row(launch, monkeypatch):
 def test_relative_errors_against_a_loop(rng):
     true, found = rng.standard_normal((2, 5, 3, 3))
     expected = [np.sum((F - T) ** 2) / np.sum(T**2) for F, T in zip(found, true, strict=True)]
-    np.testing.assert_allclose(low_rank.relative_errors(found, true), expected)
+    np.testing.assert_allclose(names.relative_errors(found, true), expected)
     longer = np.hstack([found.reshape(5, 9), rng.standard_normal((5, 1))])
-    assert low_rank.mean_relative_error(true)(longer) == pytest.approx(np.mean(expected))
+    assert names.mean_relative_error(true)(longer) == pytest.approx(np.mean(expected))
 
 
 def test_matrices_that_are_not_positive_semi_definite_are_counted():
@@ -264,7 +263,7 @@ def loss_by_hand(probability, event):
 def test_the_loss_is_that_of_the_paper_outside_the_unit_interval_too():
     probability = np.array([0.3, 0.3, -0.2, -0.2, 1.4, 1.4, 0.0, 1.0])
     event = np.array([0, 1, 0, 1, 0, 1, 1, 0])
-    found = low_rank.logistic_loss(probability, event)
+    found = names.logistic_loss(probability, event)
     assert found == pytest.approx(loss_by_hand(probability, event))
 
 

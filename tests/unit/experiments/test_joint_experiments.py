@@ -7,12 +7,11 @@ import pytest
 
 from kcde.data import made_up
 from kcde.estimators import KCEF, LSCDE, NADE
-from kcde.experiments import _problems
-from kcde.experiments._problems import open_problem
-from kcde.experiments.factors import Factors
+from kcde.experiments import factors
+from kcde.experiments.factors import Factors, open_problem
 from kcde.experiments.joint import Exact, Joint, JointNetwork, metrics
 from kcde.joint import JointDensity
-from kcde.metrics.names import NLL
+from kcde.metrics import NLL
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 FACTORS = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE", "options": QUICK}
@@ -56,7 +55,7 @@ def test_joint_scores_are_those_of_a_joint_density(fit, summed, smoke):
 
 def test_every_dimension_that_has_its_parents_has_its_score(fit, summed, monkeypatch):
     axes = {"dataset": "grid-2000", "runs": 1}
-    monkeypatch.setattr(_problems, "MOST_GRID_COLUMNS", 3)
+    monkeypatch.setattr(factors, "MOST_GRID_COLUMNS", 3)
     frame, arrays, *_ = summed(fit(**axes))
     assert frame["setting"].tolist() == [f'{{"dim":{d}}}' for d in (1, 2, 3)]
     terms = arrays["factor_log_density"][0].mean(axis=1)
@@ -118,7 +117,7 @@ def test_metrics_of_orders_by_hand():
 
 @pytest.mark.nightly
 def test_each_run_and_dimension_is_a_network_scored_in_all_orders(launch, monkeypatch):
-    monkeypatch.setattr(_problems, "MOST_GRID_COLUMNS", 3)
+    monkeypatch.setattr(factors, "MOST_GRID_COLUMNS", 3)
     options = {"hidden_units": 4, "components": 2, "epochs": 2}
     job = {"dataset": "grid-2000", "method": "NADE", "runs": 2, "dims": (2, 3)}
     frame, arrays, *_ = launch(JointNetwork, **job, options=options)

@@ -8,13 +8,12 @@ import scoringrules
 from scipy.stats import norm
 
 from kcde import scores
-from kcde.data.larger import forward
 from kcde.data.loaders import load
 from kcde.estimators import KCEF, LSCDE, NADE, Standardised
 from kcde.experiments import r_benchmark, table1_readings
-from kcde.experiments.r_benchmark import LargerSets, RBenchmark, half_split
+from kcde.experiments.r_benchmark import LargerSets, RBenchmark, forward, half_split
 from kcde.experiments.table1_readings import DRAWN, Reading, Table1Readings
-from kcde.metrics.names import CRPS, NEEDED_SECONDS, NLL, NLL_CONDITIONAL, NLL_QUADRATURE, NLL_X
+from kcde.metrics import CRPS, NEEDED_SECONDS, NLL, NLL_CONDITIONAL, NLL_QUADRATURE, NLL_X
 from kcde.seeding import rng_of, split_seed
 
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.01}

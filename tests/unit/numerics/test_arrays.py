@@ -1,10 +1,26 @@
+"""Arrays, solves, folds and grids, and what fits into memory."""
+
 import importlib
+import logging
+import os
+import re
 
 import numpy as np
 import pytest
 
 from devices import ON_GPU
-from kcde import arrays
+from kcde import arrays, memory, selection
+from kcde.kernels import GaussianKernel
+from kcde.linalg import (
+    conjugate_gradients,
+    factor_positive_definite,
+    few_steps,
+    nonnegative_least_squares,
+    solve_positive_definite,
+    symmetric_spectrum,
+)
+from kcde.memory import InsufficientMemory, free_host_bytes, require_memory
+from kcde.selection import subsample, tuning_rows
 
 
 @pytest.mark.parametrize("columns", [(), (3,)])
@@ -100,3 +116,239 @@ def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
     np.testing.assert_array_equal(rows, np.flatnonzero(values > rest))
     # Where all are equal there is no threshold.
     assert len(arrays.about_largest_rows(np.ones(2**17), 4000)[0]) == 4000
+
+
+def test_solution_satisfies_the_system(xp, host, rng):
+    A = rng.standard_normal((6, 6))
+    A, b = A @ A.T, rng.standard_normal((6, 2))
+    solution = solve_positive_definite(xp.asarray(A), xp.asarray(b), shift=0.5)
+    np.testing.assert_allclose((A + 0.5 * np.eye(6)) @ host(solution.x), b, atol=1e-10)
+    assert solution.jitter == 0.0
+
+
+def test_inverse_of_a_factor(xp, host, rng):
+    root = rng.standard_normal((6, 9))
+    A = root @ root.T
+    inverse = host(factor_positive_definite(xp.asarray(A), shift=0.3).inverse_root())
+    np.testing.assert_allclose(inverse @ (A + 0.3 * np.eye(6)) @ inverse.T, np.eye(6), atol=1e-12)
+    np.testing.assert_allclose(inverse, np.tril(inverse))
+
+
+def test_jitter_is_returned_and_logged(xp, caplog):
+    singular = xp.asarray(np.ones((4, 4)))
+    with caplog.at_level(logging.WARNING, logger="kcde.linalg"):
+        solution = solve_positive_definite(singular, xp.asarray(np.ones(4)))
+    assert solution.jitter > 0
+    assert "4 x 4" in caplog.text
+
+
+@pytest.mark.parametrize("function", [factor_positive_definite, symmetric_spectrum])
+@pytest.mark.parametrize("matrix", [[[1.0, np.nan], [np.nan, 1.0]], [[1.0, 0.0], [0.0, -0.5]]])
+def test_matrices_that_are_not_finite_or_not_definite_are_refused(xp, function, matrix):
+    with pytest.raises(np.linalg.LinAlgError):
+        function(xp.asarray(np.array(matrix)))
+
+
+def test_spectrum_reconstructs_and_is_not_negative(xp, host, rng):
+    A = rng.standard_normal((7, 3))
+    A = A @ A.T
+    values, vectors = map(host, symmetric_spectrum(xp.asarray(A)))
+    assert (values >= 0).all()
+    np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, A, atol=1e-12)
+
+
+def test_a_matrix_without_its_upper_triangle_is_written_again_where_it_has_no_factor(rng):
+    root = rng.standard_normal((8, 4))
+    singular, written = root @ root.T, []
+
+    def write(matrix):
+        written.append(matrix)
+        matrix[...] = np.tril(singular)
+
+    matrix = np.tril(singular)
+    found = factor_positive_definite(matrix, overwrite=True, refill=write)
+    expected = factor_positive_definite(singular)
+    assert written
+    assert all(each is matrix for each in written)
+    assert found.jitter == expected.jitter > 0.0
+    np.testing.assert_array_equal(np.tril(found.lower), expected.lower)
+
+
+def _gram(n=2000):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    return GaussianKernel(0.3)(X, X)
+
+
+def test_a_large_shift_takes_few_steps_to_rounding():
+    A, shift = _gram(), 1e4
+    b = np.random.default_rng(1).normal(size=(len(A), 3))
+    b[:, 1] = 0.0
+    steps = few_steps(A, shift)
+    assert steps <= 8
+    exact = np.linalg.solve(A + shift * np.eye(len(A)), b)
+    found = conjugate_gradients(A, b, shift, steps)
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-15 * np.abs(exact).max())
+    assert not found[:, 1].any()
+
+
+def test_few_steps_are_not_promised_where_many_are_needed():
+    A = _gram()
+    assert not any(few_steps(A, shift) for shift in (1e-3, 0.0, 1e-320))
+    assert few_steps(A[:100, :100], 1.0) is None
+    A[0, 0] = np.nan
+    assert few_steps(A, 1e4) is None
+
+
+def problem(rng, M):
+    """Columns that are close to their neighbours, as those of Gaussians on a grid."""
+    z = np.linspace(-3.0, 3.0, M)
+    A = np.exp(-0.5 * ((np.linspace(-4, 4, 60)[:, None] - z) / 0.3) ** 2)
+    return A, rng.standard_normal((5, 60)) + 0.5
+
+
+@pytest.mark.parametrize("M", [40, 601, 1500])
+def test_no_direction_descends(rng, M):
+    A, B = problem(rng, M)
+    gamma = nonnegative_least_squares(A, B)
+    assert gamma.shape == (5, M)
+    assert (gamma >= 0.0).all()
+    gradient = (B - gamma @ A.T) @ A
+    assert gradient.max() < 1e-6
+    assert np.abs(gradient[gamma > 0.0]).max() < 1e-6
+
+
+def test_no_rows_and_no_solution_but_zero(rng):
+    A, _ = problem(rng, 700)
+    assert nonnegative_least_squares(A, np.empty((0, 60))).shape == (0, 700)
+    np.testing.assert_array_equal(nonnegative_least_squares(A, -np.ones((2, 60))), 0.0)
+
+
+def test_folds_partition_the_rows_evenly(rng):
+    folds = selection.kfold(23, 5, rng)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(23))
+    assert {len(fold) for fold in folds} == {4, 5}
+    with pytest.raises(ValueError, match="5 rows"):
+        selection.kfold(4, 5, rng)
+
+
+def test_best_index_passes_over_what_is_not_finite():
+    assert selection.best_index(np.array([[np.nan, 1.0], [np.inf, 2.0]])) == (1, 1)
+    with pytest.raises(ValueError, match="no candidate has a finite"):
+        selection.best_index(np.array([np.nan, -np.inf]))
+
+
+def test_refined_grid_stays_within_one_step():
+    grid = selection.log_grid(0.1, 10.0, 5)
+    finer = selection.refined_grid(grid[2], grid, 5)
+    assert finer[2] == pytest.approx(grid[2])
+    assert grid[1] < finer[0] < finer[-1] < grid[3]
+    np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
+
+
+def test_rows_of_one_label_are_in_one_fold(rng):
+    labels = np.array([0, 3, 1, 1, 2, 0, 4, 3, 3, 5, 6, 1])
+    folds = selection.grouped_kfold(labels, 3, rng)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(12))
+    for label in range(7):
+        rows = np.flatnonzero(labels == label)
+        assert sum(bool(np.isin(rows, fold).any()) for fold in folds) == 1
+    counts = [len(set(labels[fold])) for fold in folds]
+    assert max(counts) - min(counts) <= 1
+    with pytest.raises(ValueError, match="together needs at least 5 groups; got 2"):
+        selection.grouped_kfold(np.array([0, 1, 0, 1, 0, 1]), 5, rng)
+
+
+def grid(*sizes, step=8.0):
+    ticks = [step * np.arange(size) for size in sizes]
+    return np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, len(sizes))
+
+
+def drawn(X, most, seed=3):
+    return tuning_rows(X, most, np.random.default_rng(seed))
+
+
+def test_of_a_grid_they_are_a_block_in_each_quarter():
+    X = np.random.default_rng(0).permutation(grid(30, 21))[:560]
+    rows = drawn(X, 100)
+    assert 70 <= len(rows) == len(set(rows)) <= 100
+    for low in (X[:, 0] < 120, X[:, 0] >= 120):
+        for left in (X[:, 1] < 80, X[:, 1] >= 80):
+            part = X[rows][(low & left)[rows]]
+            # All rows of the box that the block spans.
+            inside = ((part.min(axis=0) <= X) & (part.max(axis=0) >= X)).all(axis=1)
+            assert len(part) == inside.sum() > 9
+            assert (np.ptp(part, axis=0) < [64.0, 48.0]).all()
+    assert rows.tolist() == drawn(X, 100).tolist() != drawn(X, 100, seed=4).tolist()
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.random.default_rng(1).standard_normal((300, 2)),
+        grid(300)[:, [0, 0]],  # on a grid, of which the rows are a line
+        np.repeat(grid(5, 5), 20, axis=0),  # the rows that are asked for can have all inputs
+    ],
+)
+def test_other_rows_are_random(X):
+    rows = drawn(X, 100)
+    expected = subsample(len(X), 100, np.random.default_rng(3))
+    np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("most", [0, -5])
+def test_fewer_than_one_row_are_refused(most):
+    with pytest.raises(ValueError, match=f"at most {most} rows .* set tuning_rows"):
+        drawn(grid(30, 21), most)
+    with pytest.raises(ValueError, match="set tuning_rows"):
+        subsample(100, most, np.random.default_rng(0))
+
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def proc(tmp_path):
+    """A system with 8 GiB available whose process is in one group of each version."""
+    folder = tmp_path / "proc"
+    (folder / "self").mkdir(parents=True)
+    (folder / "meminfo").write_text(f"MemTotal: {16 << 20} kB\nMemAvailable: {8 << 20} kB\n")
+    (folder / "self" / "cgroup").write_text("4:cpu,memory:/batch/job\n7:pids:/\n0::/slice/job\n")
+    (folder / "self" / "statm").write_text(f"9 {GIB // os.sysconf('SC_PAGE_SIZE')} 1 1 0 1 0\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("group", "environment", "expected"),
+    [
+        ({}, {}, 8 * GIB),
+        ({"max": 4 * GIB, "current": 3 * GIB, "stat": "anon 5"}, {}, GIB),
+        # Files that were read can be dropped.
+        ({"max": 4 * GIB, "current": 3 * GIB, "stat": f"inactive_file {GIB}"}, {}, 2 * GIB),
+        ({"max": "max", "current": 3 * GIB}, {}, 8 * GIB),
+        ({}, {"SLURM_MEM_PER_NODE": "3072"}, 2 * GIB),
+        ({}, {"SLURM_MEM_PER_CPU": "1024", "SLURM_CPUS_ON_NODE": "4"}, 3 * GIB),
+        ({}, {"SLURM_MEM_PER_NODE": "0"}, 8 * GIB),
+        ({}, {"SLURM_MEM_PER_NODE": "512"}, 0),
+    ],
+)
+def test_the_least_of_what_limits_leave_is_free(proc, tmp_path, group, environment, expected):
+    (tmp_path / "slice/job").mkdir(parents=True)
+    for name, text in group.items():
+        (tmp_path / f"slice/job/memory.{name}").write_text(f"{text}\n")
+    assert free_host_bytes(proc, tmp_path, environment) == expected
+
+
+def numbers(n):
+    return n * (n + 3)
+
+
+def test_the_largest_that_fits_is_named_and_fits(monkeypatch):
+    monkeypatch.setattr(memory, "free_bytes", lambda like: 123_456_789)
+    with pytest.raises(InsufficientMemory) as refused:
+        require_memory(np.ones(1), "the fit", 60000, numbers, remedy="buy some")
+    assert "buy some" in str(refused.value)
+    largest = int(re.search(r"fits is (\d+)", str(refused.value))[1])
+    assert 8 * numbers(largest) <= 123_456_789 < 8 * numbers(largest + 1)
+    require_memory(np.ones(1), "the fit", largest, numbers)
+    with pytest.raises(InsufficientMemory):
+        require_memory(np.ones(1), "the fit", largest + 1, numbers)

@@ -19,20 +19,19 @@ import numpy as np
 import pandas as pd
 
 from kcde.evidence import verdicts
-from kcde.evidence.cells import HALVES
-from kcde.metrics.multiplicity import holm
-from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
-from kcde.metrics.paired import paired_t_test, paired_wilcoxon
-from kcde.pages import building, style
-from kcde.pages.page import details, write
-from kcde.pages.words import (
+from kcde.evidence.checks import HALVES
+from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
+from kcde.pages import (
+    building,
     count_of,
     display,
     number,
     pipe_table,
     probability,
     round_to_half_decade,
+    style,
 )
+from kcde.pages.page import details, write
 from kcde.papers.artefact import Artefact
 from kcde.seeding import rng_of
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.metrics.names import COVERAGES
-from kcde.pages import style
-from kcde.pages.words import display
+from kcde.metrics import COVERAGES
+from kcde.pages import display, style
 from kcde.papers.across import all_methods
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 

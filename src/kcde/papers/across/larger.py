@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.evidence import tolerances
+from kcde import metrics
+from kcde.evidence import verdicts
 from kcde.evidence.verdicts import LIMIT_NATS
 from kcde.experiments.large_n import REGRESSORS
 from kcde.methods import BASELINE
-from kcde.metrics import names as metrics
-from kcde.metrics.names import COVERAGES, CRPS, NLL, NLL_QUADRATURE
-from kcde.pages import style
-from kcde.pages.words import display, number, pipe_table, round_to_half_decade
+from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE
+from kcde.pages import display, number, pipe_table, round_to_half_decade, style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 _PANELS = {
@@ -87,7 +86,7 @@ LARGE_N = Artefact(
     __name__,
     name="large_n",
     shows={"large_n": {}},
-    tolerance=tolerances.SINGLE,
+    tolerance=verdicts.SINGLE,
     build=build_large_n,
     draw=draw_large_n,
     remarks=remarks,

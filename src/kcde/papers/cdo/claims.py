@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import DONUT, SIMULATED_TRAFFIC
-from kcde.evidence.cells import AS_PUBLISHED, under, variants
-from kcde.evidence.checks import Check, Missing, NotRun, completed
+from kcde.evidence.checks import AS_PUBLISHED, Check, Missing, NotRun, completed, under, variants
 from kcde.evidence.verdicts import SIGNIFICANCE
-from kcde.metrics.paired import paired_t_test
-from kcde.pages.words import display
+from kcde.metrics import paired_t_test
+from kcde.pages import display
 
 METHOD, FLOWS = "CDO", ("CondRealNVP", "CondMAF")
 FIRST, AMENDED = "first", "amended"

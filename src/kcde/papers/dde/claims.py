@@ -10,13 +10,11 @@ import pandas as pd
 from kcde.data import made_up
 from kcde.data.names import PLANAR
 from kcde.estimators import DDE
-from kcde.evidence.cells import by_split, compare, splits
-from kcde.evidence.checks import Check, Missing
+from kcde.evidence.checks import Check, Missing, by_split, compare, splits
 from kcde.evidence.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
 from kcde.experiments.estimation_cost import ITERATIONS
-from kcde.metrics.names import FIT_SECONDS, MMD, NLL, PEAK_MEMORY
-from kcde.metrics.paired import paired_t_test
-from kcde.pages.words import display, round_to_half_decade
+from kcde.metrics import FIT_SECONDS, MMD, NLL, PEAK_MEMORY, paired_t_test
+from kcde.pages import display, round_to_half_decade
 from kcde.papers import published
 from kcde.seeding import rng_of
 

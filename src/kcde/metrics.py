@@ -1,14 +1,13 @@
-"""Comparing methods over the same splits, and samples with data."""
+"""Comparing methods over the same splits and samples with data, and the names of metrics."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kcde.arrays import array_namespace, to_numpy
 from kcde.kernels import GaussianKernel
-from kcde.metrics.multiplicity import holm
-from kcde.metrics.paired import PairedTest, paired_t_test, paired_wilcoxon
 
 __all__ = [
     "ConditionalSpread", "PairedTest", "RelativeSimilarity", "conditional_spread", "holm",
@@ -448,3 +447,302 @@ def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, 
             "pointwise": float(np.abs(predicted / observed - 1.0).mean()),
             "total": float(error / np.abs(observed).sum()),
         }
+
+
+# Differences with a smaller relative range are constant up to rounding.
+_CONSTANT = 1e-12
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The outcome of a paired test of `first` against `second`.
+
+    Attributes
+    ----------
+    p_value
+        Two-sided; 1 where all differences are zero or fewer than two pairs are left.
+    sign
+        -1 where `first` is lower, +1 where it is higher, 0 where neither: by the mean difference
+        (t-test) or the signed rank sum (Wilcoxon).
+    n
+        Pairs used.
+    dropped
+        Pairs left out because either value is not finite.
+    """
+
+    p_value: float
+    sign: int
+    n: int
+    dropped: int
+
+
+def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -> PairedTest:
+    """Test whether two methods have the same mean over the same splits.
+
+    Parameters
+    ----------
+    first, second
+        Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
+    overlap
+        Test rows over training rows where the splits are of the same rows: 1 for random halves,
+        1/9 for ten folds. 0 only if each split has rows of its own, as from a generator. The
+        variance of the mean is then (1/n + overlap) s² instead of s²/n: splits of the same rows
+        share them, so that their differences are correlated, and more of them do not make the mean
+        more certain beyond what the rows themselves say (Nadeau and Bengio 2003, Inference for the
+        generalization error).
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or are not one-dimensional, or `overlap` is negative or not finite.
+
+    Examples
+    --------
+    >>> from kcde.metrics import paired_t_test
+    >>> result = paired_t_test([1.0, 1.2, 0.9, 1.1], [1.3, 1.4, 1.3, 1.2])
+    >>> result.sign, result.n, round(result.p_value, 3)
+    (-1, 4, 0.03)
+    """
+    from scipy import stats
+
+    if not 0.0 <= overlap < np.inf:
+        raise ValueError(
+            f"overlap must be test rows over training rows, finite and not negative; got {overlap}"
+        )
+    difference, dropped = _differences(first, second)
+    n = len(difference)
+    if n < 2 or not np.any(difference):
+        return PairedTest(1.0, 0, n, dropped)
+    sign = int(np.sign(difference.mean()))
+    if np.ptp(difference) <= _CONSTANT * abs(difference[0]):  # t is infinite
+        return PairedTest(0.0, sign, n, dropped)
+    if overlap:
+        scale = np.sqrt(1.0 / n + overlap) * difference.std(ddof=1)
+        p_value = 2.0 * float(stats.t.sf(abs(difference.mean()) / scale, n - 1))
+        return PairedTest(p_value, sign, n, dropped)
+    return PairedTest(float(stats.ttest_1samp(difference, 0.0).pvalue), sign, n, dropped)
+
+
+def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
+    """Test by signed ranks, which a single outlying split cannot dominate.
+
+    It takes the pairs for independent. Where they are splits of the same rows, its p-value speaks
+    of further splits of these rows and not of other rows, for which `paired_t_test` has `overlap`.
+
+    Parameters
+    ----------
+    first, second
+        Shape (n,), one value a split, aligned by split; NaN or infinite where the split failed.
+
+    Returns
+    -------
+    PairedTest
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ or are not one-dimensional.
+
+    Examples
+    --------
+    >>> from kcde.metrics import paired_wilcoxon
+    >>> result = paired_wilcoxon([1.0, 1.2, 0.9, 1.1], [1.3, 1.4, 1.35, 1.2])
+    >>> result.sign, result.n, result.p_value
+    (-1, 4, 0.125)
+    """
+    from scipy import stats
+
+    difference, dropped = _differences(first, second)
+    n = len(difference)
+    moved = difference[difference != 0]
+    if n < 2 or not len(moved):
+        return PairedTest(1.0, 0, n, dropped)
+    signed_ranks = np.sign(moved) * stats.rankdata(np.abs(moved))
+    p_value = float(stats.wilcoxon(difference).pvalue)
+    return PairedTest(p_value, int(np.sign(signed_ranks.sum())), n, dropped)
+
+
+def _differences(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, int]:
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(
+            f"first and second must be one value a split each, of the same shape (n,); "
+            f"got {first.shape} and {second.shape}"
+        )
+    usable = np.isfinite(first) & np.isfinite(second)
+    return (first - second)[usable], int((~usable).sum())
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Return p-values adjusted for multiple tests.
+
+    With the m p-values in ascending order, the i-th becomes max_{k ≤ i} (m - k + 1) p_(k), at most
+    1. Rejecting where it is below 5% keeps the probability of any false rejection below 5%, for any
+    dependence of the tests.
+
+    Parameters
+    ----------
+    p_values
+        Shape (m,), in any order.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (m,), in the order given.
+
+    Raises
+    ------
+    ValueError
+        If they are not one-dimensional, or one is not a number from 0 to 1.
+
+    Examples
+    --------
+    >>> from kcde.metrics import holm
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    p_values = np.asarray(p_values, dtype=float)
+    if p_values.ndim != 1 or not np.all((p_values >= 0) & (p_values <= 1)):
+        raise ValueError(f"p_values must be numbers from 0 to 1, shape (m,); got {p_values}")
+    order = np.argsort(p_values, kind="stable")
+    stepped = np.arange(len(p_values), 0, -1) * p_values[order]
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return adjusted
+
+
+FLOOR = 1e-12  # η of (41)
+
+
+def relative_errors(found, true):
+    """Return ‖found - true‖²/‖true‖², shape (m,), of matrices (m, d, d): the terms of (40).
+
+    `found` may have its matrices as rows of length d² or longer.
+    """
+    xp = array_namespace(true)
+    true = xp.reshape(true, (true.shape[0], -1))
+    found = xp.reshape(found, (found.shape[0], -1))[:, : true.shape[1]]
+    return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
+
+
+def mean_relative_error(true) -> Callable:
+    """Return the mean of `relative_errors` as a function of what was found, for many calls."""
+    xp = array_namespace(true)
+    true = xp.reshape(true, (true.shape[0], -1))
+    # A few long rows are faster than many short ones; a copy of the transpose has its short rows.
+    rows = xp.empty((true.shape[1], true.shape[0]), dtype=true.dtype)
+    rows[:, :] = true.T
+    sizes = xp.sum(rows**2, axis=0)
+
+    def mean_error(found):
+        return xp.mean(xp.sum((found.T[: rows.shape[0], :] - rows) ** 2, axis=0) / sizes)
+
+    return mean_error
+
+
+def logistic_loss(probability, event) -> float:
+    """Return the loss (41) of estimates of a probability, which may leave [0, 1], (n,) each."""
+    xp = array_namespace(probability)
+    happens = xp.log(xp.minimum(xp.maximum(probability, FLOOR), 1.0))
+    does_not = xp.log(xp.maximum(xp.minimum(1.0 - probability, 1.0), FLOOR))
+    return float(-xp.mean(event * happens + (1.0 - event) * does_not))
+
+
+NLL = "negative_log_likelihood"
+"""In nats, of one row of the standardised test data; `<NLL>_quadrature` where log Z is exact."""
+
+NLL_QUADRATURE = f"{NLL}_quadrature"
+
+NLL_X, NLL_CONDITIONAL = f"{NLL}_x", f"{NLL}_conditional"
+"""The parts of the joint one of x and y: of x alone, and of y given x."""
+
+COVERAGES = {"coverage_50": 0.5, "coverage_90": 0.9}
+"""Share of the test rows within the central interval, by metric the probability of that."""
+
+CRPS = "crps"
+"""Mean continuous ranked probability score of the test rows, y in its standardised units."""
+
+MMD = "mmd"
+"""Unbiased squared maximum mean discrepancy, times 1000."""
+
+P_VALUE = "p_value"
+"""Of the test of relative similarity."""
+
+R_HAT, DIVERGENCE_RATE = "r_hat", "divergence_rate"
+"""Of Markov chains: the largest R-hat; the share of transitions after the burn-in that diverged, in
+the worst column."""
+
+SMAE = "smae"
+"""Scaled mean absolute error."""
+
+SECOND_MOMENT_LOSS = "second_moment_loss"
+"""Error of the conditional second moments, jdl equation (40)."""
+
+NORMALISATION_ERROR = "normalisation_error"
+"""Largest |E[1|x] - 1| over the test points."""
+
+PSD_VIOLATION_RATE = "psd_violation_rate"
+"""Share of test points whose estimated second moments are not positive semi-definite."""
+
+INDEPENDENCE_LOSS = "independence_loss"
+"""The same error of the mean over the training points, which ignores x."""
+
+CANONICAL_CORRELATION = "canonical_correlation"
+"""Largest correlation of a linear function of x with one of y."""
+
+TUNING_ROWS = "tuning_rows"
+"""Rows on which the parameters of a fit were chosen."""
+
+BASE_RATE_LOSS = "base_rate_loss"
+"""Logistic loss of the share of events in the days that train and validate."""
+
+LOGISTIC_LOSS = "logistic_loss"
+"""Of the probability of a tail event in nats, jdl equation (41)."""
+
+NEGATIVE_PROBABILITY_RATE = "negative_probability_rate"
+"""Share of test points with an estimated probability below 0."""
+
+NEGATIVE_NORMALISER = "turned_over"
+"""Points at which the signed weights of a CDO have a negative sum."""
+
+REGULARIZATION_ERROR = "regularization_error"
+"""Norm of T_λ - T_0, what regularisation alone leaves."""
+
+PEAK_MEMORY, SYSTEM_MEMORY = "peak_memory", "system_memory"
+"""MiB of a process at its largest, and of the matrix of its linear system."""
+
+FIT_SECONDS = "fit_seconds"
+
+NEEDED_SECONDS = "needed_seconds"
+"""About what a fit would take that was not made for that."""
+
+MATCHED = "matched_"
+"""Begins the metrics of seconds with the same bandwidths for all methods."""
+
+DENSITY_SECONDS = "density_seconds"
+"""Of processor time, for the log densities of the test rows."""
+
+LOG_DENSITY_GAP = "log_density_gap"
+"""Mean of log p - log p̂ over the test rows, p the true density, in nats."""
+
+PENALISED_LOSS = "penalised_loss"
+"""Of training rows: `TRAINING_NLL` and the penalty of a function of an RKHS."""
+
+TRAINING_NLL, TRAINED_NLL = f"{NLL}_training", f"{NLL}_trained"
+"""Of training rows, and of test rows under the density that was trained: with its own weight."""
+
+PENALTY = "penalty"
+"""η of that loss."""
+
+TRAINED, OPTIMUM, PRIOR, STOPPED = "trained", "optimum", "prior", "stopped"
+"""What `dde/optimum` compares: f as trained, the optimum of its objective, that with η = 1/n, and
+that with the η that held-out rows choose."""
+
+
+def of_optimum(name: str, metric: str) -> str:
+    """Return the metric of one of the four."""
+    return f"{name}_{metric}"

@@ -14,22 +14,21 @@ from string import ascii_lowercase
 import numpy as np
 import pandas as pd
 
+from kcde import metrics as names
 from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
-from kcde.evidence import tolerances
+from kcde.evidence import verdicts
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
-from kcde.metrics import names
-from kcde.metrics.names import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
-from kcde.pages import style
-from kcde.pages.words import display, magnitude, pipe_table
+from kcde.metrics import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
+from kcde.pages import display, magnitude, pipe_table, style
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
-from kcde.papers.jdl import claims, curves
+from kcde.papers.jdl import claims
 
 _THIN = {"linestyle": (0, (2, 1)), "linewidth": 0.7}
 _DASHES = {
-    curves.SCHEDULED: "-",
-    curves.THROUGHOUT: ":",
-    curves.CONSTRAINED: "--",
-    curves.BASELINE: (0, (6, 2)),
+    claims.SCHEDULED: "-",
+    claims.THROUGHOUT: ":",
+    claims.CONSTRAINED: "--",
+    claims.BASELINE: (0, (6, 2)),
 }
 _APART = 0.012
 """Share of the width between the quantiles of two methods at the same n."""
@@ -67,7 +66,7 @@ class PlotSpec:
 
     label: str
     along: str = "data points $n$"
-    stat: str = curves.MEAN
+    stat: str = claims.MEAN
     linear_below: float | None = None
     band: bool = True
     baseline: str = "ignoring x"
@@ -84,7 +83,7 @@ class PlotSpec:
         A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`. Panels
         in which every line is 0 are named below the others, which then stand in one row.
         """
-        kept = frame[frame["kind"].isin(["curve", curves.BASELINE])]
+        kept = frame[frame["kind"].isin(["curve", claims.BASELINE])]
         kept = _relative(kept, self.over) if self.over else kept
         most = kept.groupby("panel", sort=False)["y"].max()
         zero = list(most.index[most == 0.0]) if most.any() else []
@@ -120,7 +119,7 @@ def _title(panel: str) -> str:
 
 def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
     """Return curves divided by those of one method, without quantiles."""
-    kept = kept[~kept["panel"].str.endswith(curves.EXCLUDED)]
+    kept = kept[~kept["panel"].str.endswith(claims.EXCLUDED)]
     own = kept[kept["method"] == method].set_index(["panel", "x"])["y"].rename("over")
     joined = kept.join(own, on=["panel", "x"])
     return joined.assign(y=joined["y"] / joined["over"], y_low=np.nan, y_high=np.nan)
@@ -129,24 +128,24 @@ def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
 def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     """Return the legend: colours are methods, dashes are series."""
     shown = kept[kept["stat"] == spec.stat]
-    methods = [name for name in dict.fromkeys(shown["method"]) if name != curves.BASELINE]
-    looks = {each: _line(each, curves.SCHEDULED, shown) for each in methods}
+    methods = [name for name in dict.fromkeys(shown["method"]) if name != claims.BASELINE]
+    looks = {each: _line(each, claims.SCHEDULED, shown) for each in methods}
     found = [style.key(display(each), **look) for each, look in looks.items()]
     if set(methods) == set(shown["panel"]):  # they stand in the titles
         found = []
     drawn = dict.fromkeys(shown["series"])
-    names = {curves.BASELINE: spec.baseline, curves.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
-    if curves.CONSTRAINED in drawn:
-        names |= {curves.SCHEDULED: curves.UNCONSTRAINED, curves.CONSTRAINED: curves.CONSTRAINED}
-    elif curves.THROUGHOUT in drawn:
-        names[curves.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
+    names = {claims.BASELINE: spec.baseline, claims.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
+    if claims.CONSTRAINED in drawn:
+        names |= {claims.SCHEDULED: claims.UNCONSTRAINED, claims.CONSTRAINED: claims.CONSTRAINED}
+    elif claims.THROUGHOUT in drawn:
+        names[claims.SCHEDULED] = "tolerance $10^{-3}$, larger at large $n$"
     for series in drawn:
         if series in names or series not in _DASHES:
-            look = _line(curves.BASELINE, series, shown) | {"linewidth": 1.2}
+            look = _line(claims.BASELINE, series, shown) | {"linewidth": 1.2}
             found.append(style.key(names.get(series, series), **look))
     if spec.average:
         found.append(style.key("mean of the repetitions", color=style.GREY, **_THIN))
-    if spec.band and shown.loc[shown["series"] == curves.SCHEDULED, "y_low"].notna().any():
+    if spec.band and shown.loc[shown["series"] == claims.SCHEDULED, "y_low"].notna().any():
         look = {"linestyle": "none", "marker": "|", "markersize": 9}
         found.append(style.key("5% to 95% of the repetitions", color=style.GREY, **look))
     return found
@@ -189,10 +188,10 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
         for far in rows[rows["y"] > spec.most].itertuples():
             said = f"▲ {display(method)}: {far.y:.0f}"
             style.beside(axes, said, (far.x, spec.most), 1, look["color"], xytext=(-2.5, -4))
-        if series != curves.SCHEDULED:
+        if series != claims.SCHEDULED:
             continue
         if spec.average:
-            mean = panel[(panel["method"] == method) & (panel["stat"] == curves.MEAN)]
+            mean = panel[(panel["method"] == method) & (panel["stat"] == claims.MEAN)]
             mean = mean[mean["series"] == series].sort_values("x")
             axes.plot(mean["x"], mean["y"], color=look["color"], **_THIN)
         if spec.band:
@@ -213,11 +212,11 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
 def _line(method: str, series: str, shown: pd.DataFrame) -> dict:
     """Return the look of a line: colours are methods, dashes are variations or series."""
     grey = {"color": style.GREY, "linestyle": "-"}
-    own = grey if method == curves.BASELINE else style.line(method)
-    if series == curves.SCHEDULED:
+    own = grey if method == claims.BASELINE else style.line(method)
+    if series == claims.SCHEDULED:
         return own
-    if series.startswith(curves.BY_TOLERANCE):
-        order = sorted({each for each in shown["series"] if each.startswith(curves.BY_TOLERANCE)})
+    if series.startswith(claims.BY_TOLERANCE):
+        order = sorted({each for each in shown["series"] if each.startswith(claims.BY_TOLERANCE)})
         return own | {"linestyle": ("-.", ":", "--", "-")[-1 - order.index(series)]}
     return own | {"linestyle": _DASHES[series], "linewidth": 0.9}
 
@@ -227,46 +226,46 @@ def _number(value: float) -> str:
 
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
-_PAPER_TO, _BOTH = 1e7, (curves.MOST, curves.MEAN)
+_PAPER_TO, _BOTH = 1e7, (claims.MOST, claims.MEAN)
 _ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
 _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
-def _against_n(metric: str, arrange: Callable = curves.panels, ignoring: str = "", **how) -> Build:
+def _against_n(metric: str, arrange: Callable = claims.panels, ignoring: str = "", **how) -> Build:
     """Return the `build` of curves of a metric, beside them those of what ignores x.
 
-    The metric of the latter is `ignoring`; `how` is as in `curves.rows`.
+    The metric of the latter is `ignoring`; `how` is as in `claims.rows`.
     """
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = curves.tidy(scores, curves.MOMENTS)
+        tidied = claims.tidy(scores, claims.MOMENTS)
         placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
-        found = curves.rows(placed, metric, **how)
-        return curves.frame([*found, *curves.baseline(placed, ignoring)])
+        found = claims.rows(placed, metric, **how)
+        return claims.frame([*found, *claims.baseline(placed, ignoring)])
 
     return build
 
 
 def _seconds_of_pairs(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return the curves of the seconds at matched bandwidths, with the factors and without."""
-    tidied = curves.tidy(curves.timed(scores), curves.MOMENTS)
-    solved = curves.panels(tidied[tidied["method"].isin(artefact.methods)])
+    tidied = claims.tidy(claims.timed(scores), claims.MOMENTS)
+    solved = claims.panels(tidied[tidied["method"].isin(artefact.methods)])
     # Without constraints there is no semidefinite program.
     shown = solved["method"].ne("JPDL-unreduced") | solved["constrained"]
-    return curves.frame(curves.timing_rows(solved[solved["series"].eq(curves.SCHEDULED) & shown]))
+    return claims.frame(claims.timing_rows(solved[solved["series"].eq(claims.SCHEDULED) & shown]))
 
 
 def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return tidied scores under each law, `s = 0.2` or `uniform`, the drawn one first."""
     here = scores.loc[scores["dataset"].str.endswith(f"-{LAWS}"), "setting"]
     laws = sorted(set(here.str.extract(r'"law":\s*"([^"]+)"')[0]), key=parsed_law)
-    found = {DRAWN_LAW: scores} | {law: curves.varied(scores, LAWS, "law", law) for law in laws}
+    found = {DRAWN_LAW: scores} | {law: claims.varied(scores, LAWS, "law", law) for law in laws}
     tidied = {}
     for law, own in found.items():
         kind, size = parsed_law(law)
         named = f"s = {size:g}" if kind == NORMAL else "uniform"
-        tidied[named] = curves.tidy(own, curves.MOMENTS)
+        tidied[named] = claims.tidy(own, claims.MOMENTS)
     return tidied
 
 
@@ -277,9 +276,9 @@ def _of_laws(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.
         shown = shown[shown["n"].le(100_000) & shown["scheduled"] & shown["method"].isin(_METHODS)]
         panel = "d=" + shown["d"].astype(str) + f" {law}"
         placed = shown.assign(panel=panel, series=_limits(shown)).sort_values("d", kind="stable")
-        found += curves.rows(placed, names.SECOND_MOMENT_LOSS)
-        found += curves.baseline(placed, names.INDEPENDENCE_LOSS)
-    return curves.frame(found)
+        found += claims.rows(placed, names.SECOND_MOMENT_LOSS)
+        found += claims.baseline(placed, names.INDEPENDENCE_LOSS)
+    return claims.frame(found)
 
 
 def _of_bandwidths(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -287,29 +286,29 @@ def _of_bandwidths(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
     parts = []
     for factor in sorted(BANDWIDTH_FACTORS, reverse=True):
         drawn = factor == max(BANDWIDTH_FACTORS)
-        under = scores if drawn else curves.varied(scores, FACTORS, "largest_factor", factor)
-        tidied = curves.tidy(under, curves.MOMENTS)
+        under = scores if drawn else claims.varied(scores, FACTORS, "largest_factor", factor)
+        tidied = claims.tidy(under, claims.MOMENTS)
         shown = tidied[tidied["scheduled"] & tidied["method"].isin(["JDL", "CME"])]
         panel = "d=" + shown["d"].astype(str) + " n = " + shown["n"].astype(str)
         parts.append(shown.assign(panel=panel, series=_limits(shown), order=shown["n"], n=factor))
     placed = pd.concat(parts).sort_values(["order", "d", "n"], kind="stable")
-    return curves.frame(curves.rows(placed, names.SECOND_MOMENT_LOSS))
+    return claims.frame(claims.rows(placed, names.SECOND_MOMENT_LOSS))
 
 
 def _limits(tidied: pd.DataFrame) -> pd.Series:
-    return tidied["constrained"].map({False: curves.SCHEDULED, True: curves.CONSTRAINED})
+    return tidied["constrained"].map({False: claims.SCHEDULED, True: claims.CONSTRAINED})
 
 
 def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> Build:
     """Return the `build` of curves of a metric, or of seconds; KLR stands in both rows."""
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = curves.tidy(scores if metric else curves.timed(scores), curves.PORTFOLIO)
+        tidied = claims.tidy(scores if metric else claims.timed(scores), claims.PORTFOLIO)
         # It needs no constraints.
         twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
-        placed = curves.panels(pd.concat([tidied, twice], ignore_index=True))
-        found = curves.rows(placed, metric, scale=scale) if metric else curves.timing_rows(placed)
-        return curves.frame([*found, *curves.baseline(placed, ignoring)])
+        placed = claims.panels(pd.concat([tidied, twice], ignore_index=True))
+        found = claims.rows(placed, metric, scale=scale) if metric else claims.timing_rows(placed)
+        return claims.frame([*found, *claims.baseline(placed, ignoring)])
 
     return build
 
@@ -320,10 +319,10 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     A panel for each section, and in it for pairs without and with constraints and for fits of CME;
     a series for each d. Tolerances are those of the schedule.
     """
-    tidied = curves.tidy(scores, curves.MOMENTS, curves.PORTFOLIO)
+    tidied = claims.tidy(scores, claims.MOMENTS, claims.PORTFOLIO)
     tidied = tidied[tidied["scheduled"]]
     section, pairs = tidied["experiment"].map(claims.SECTIONS), tidied["method"].ne("CME")
-    words = (f"{_PAIRS}, " + tidied["constrained"].map(curves.LIMITS)).where(pairs, _FEASIBLE)
+    words = (f"{_PAIRS}, " + tidied["constrained"].map(claims.LIMITS)).where(pairs, _FEASIBLE)
     tidied = tidied.assign(panel=section + " " + words, series="d=" + tidied["d"].astype(str))
     tidied = tidied.assign(section=section).sort_values(["section", "d"], kind="stable")
     joint, cme = (tidied[tidied["panel"].str.endswith(_FEASIBLE) == each] for each in (False, True))
@@ -331,14 +330,14 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     # Where the claim holds the share is 0, as above.
     feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
     joint = joint.sort_values("constrained", kind="stable")
-    found = curves.rows(joint, claims.VIOLATIONS, scale=100.0)
-    found += curves.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
-    return curves.frame(found)
+    found = claims.rows(joint, claims.VIOLATIONS, scale=100.0)
+    found += claims.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
+    return claims.frame(found)
 
 
 def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw the shares without constraints, a panel for each section."""
-    shown = frame[frame["panel"].str.endswith(curves.LIMITS[False]) & (frame["kind"] == "curve")]
+    shown = frame[frame["panel"].str.endswith(claims.LIMITS[False]) & (frame["kind"] == "curve")]
     with style.figure(style.PAGE, 2.8, columns=2, sharey=True) as (made, axes):
         sections = shown.groupby("panel", sort=False)
         for one, letter, (panel, own) in zip(axes, "ab", sections, strict=False):
@@ -359,7 +358,7 @@ def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[
 
 def largest_shares(frame: pd.DataFrame) -> list[str]:
     """Return a table of the largest shares with constraints, and of feasible fits."""
-    rest = frame[~frame["panel"].str.endswith(curves.LIMITS[False]) & (frame["kind"] == "curve")]
+    rest = frame[~frame["panel"].str.endswith(claims.LIMITS[False]) & (frame["kind"] == "curve")]
     rows = []
     for panel, own in rest.groupby("panel", sort=False):
         worst = own.loc[own["y"].idxmax()]
@@ -374,15 +373,15 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
 
 def _figure(name: str, build: Build, draw: Draw, methods: Sequence[str] = (), **more) -> Artefact:
     """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
-    shows = {curves.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
-    common = {"shows": shows, "trial": "matrix", "remarks": curves.remarks}
+    shows = {claims.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
+    common = {"shows": shows, "trial": "matrix", "remarks": claims.remarks}
     return Artefact(__name__, name=name, build=build, draw=draw, **(common | more))
 
 
 _AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
 _SMALL = _named("", (1000, 10_000))
 _DAYS = {
-    "shows": {curves.PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
+    "shows": {claims.PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
     "trial": "subsample",
 }
 _ALONG = "days $n$"
@@ -401,7 +400,7 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        _against_n(names.SECOND_MOMENT_LOSS, curves.by_tolerance, ignoring=INDEPENDENCE_LOSS),
+        _against_n(names.SECOND_MOMENT_LOSS, claims.by_tolerance, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL),
         methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
@@ -411,15 +410,15 @@ ARTEFACTS = [
         "fig3",
         _against_n(names.NORMALISATION_ERROR, stats=_BOTH),
         PlotSpec(
-            _ERROR_LABEL, stat=curves.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
+            _ERROR_LABEL, stat=claims.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
         ),
         methods=_METHODS,
         claims={"J5": claims.inverse_to_sample_size, "J7": claims.mitigated_by_constraints},
     ),
     _figure(
         "fig4",
-        _against_n(names.NORMALISATION_ERROR, curves.by_tolerance, stats=_BOTH),
-        PlotSpec(_ERROR_LABEL, stat=curves.MOST, band=False, width=style.COLUMN),
+        _against_n(names.NORMALISATION_ERROR, claims.by_tolerance, stats=_BOTH),
+        PlotSpec(_ERROR_LABEL, stat=claims.MOST, band=False, width=style.COLUMN),
         methods=["CME"],
         shown={"datasets": _AT_ONE},
         claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
@@ -437,19 +436,19 @@ ARTEFACTS = [
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO, most=50.0),
         methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
-        tolerance=tolerances.VERDICTS,  # its curves are of seconds
+        tolerance=verdicts.VERDICTS,  # its curves are of seconds
     ),
     _figure(
         "laws",
         _of_laws,
         PlotSpec(LOSS_LABEL, band=False, turned=True),
         shows={
-            curves.MOMENTS: {
+            claims.MOMENTS: {
                 "datasets": _named("", claims.PUBLISHED_SIZES)
                 + _named(f"-{LAWS}", claims.PUBLISHED_SIZES[:3]),
                 "methods": _ALL,
             },
-            curves.PORTFOLIO: {"methods": ["JDL", "CME"]},
+            claims.PORTFOLIO: {"methods": ["JDL", "CME"]},
         },
         stage=READINGS,
     ),
@@ -483,7 +482,7 @@ ARTEFACTS = [
         _of_portfolios(),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
-        tolerance=tolerances.VERDICTS,  # its curves are of seconds
+        tolerance=verdicts.VERDICTS,  # its curves are of seconds
         **_DAYS,
     ),
     _figure(
@@ -492,8 +491,8 @@ ARTEFACTS = [
         draw_structure,
         below=largest_shares,
         shows={
-            curves.MOMENTS: {"methods": list(_METHODS)},
-            curves.PORTFOLIO: {"methods": ["JDL", "CME"]},
+            claims.MOMENTS: {"methods": list(_METHODS)},
+            claims.PORTFOLIO: {"methods": ["JDL", "CME"]},
         },
         claims={"J13": claims.few_violations, "J14": claims.never_feasible},
         trial="repetition",
@@ -508,12 +507,12 @@ _AT, _ROWS_OF_SMOKE = 10_000, 200
 _STRONG = 0.7
 _NEIGHBOURS = 15
 _KINDS = {
-    curves.UNCONSTRAINED: ("unconstrained", style.BLACK, "-"),
+    claims.UNCONSTRAINED: ("unconstrained", style.BLACK, "-"),
     "(33)": ("constrained as in the paper", style.VERMILLION, "--"),
     "sub-grid": ("JDL: positive on a sub-grid", style.BLUE, ":"),
     "clipped and renormalised": ("JDL: clipped and renormalised", style.GREEN, "-."),
-    curves.CONSTRAINED: ("constrained as in the paper", style.VERMILLION, "--"),
-    curves.BASELINE: ("ignoring x", style.GREY, (0, (6, 2))),
+    claims.CONSTRAINED: ("constrained as in the paper", style.VERMILLION, "--"),
+    claims.BASELINE: ("ignoring x", style.GREY, (0, (6, 2))),
 }
 """Series to its name, colour and dashes."""
 
@@ -532,13 +531,13 @@ def build_dependence(artefact: Artefact, scores: pd.DataFrame, files: list[Path]
     table = here.pivot_table(index=keys, columns="metric", values="value")[wanted].reset_index()
     table = table.set_axis([*keys, "x", "y", "ignoring"], axis=1)
     panel = table["method"].where(~table["method"].isin(POSITIVITY), "JDL")
-    held = table["method"].map(POSITIVITY).fillna(curves.CONSTRAINED)
-    series = held.where(table["constrained"], curves.UNCONSTRAINED)
+    held = table["method"].map(POSITIVITY).fillna(claims.CONSTRAINED)
+    series = held.where(table["constrained"], claims.UNCONSTRAINED)
     table = table.assign(panel=panel, series=series, kind="scatter", n=1, stat="value")
     # The other kinds of positivity are without constraints what JDL is.
     table = table[table["constrained"] | table["method"].eq(table["panel"])]
     free = table[~table["constrained"]].assign(y=table["ignoring"], variant=np.nan)
-    free = free.assign(kind=curves.BASELINE, method=curves.BASELINE, series=curves.BASELINE)
+    free = free.assign(kind=claims.BASELINE, method=claims.BASELINE, series=claims.BASELINE)
     made = pd.concat([table, free]).sort_index(kind="stable")
     made = made.assign(place=made["series"].map(list(_KINDS).index))
     made = made.sort_values(["panel", "place", "x"], kind="stable")
@@ -547,7 +546,7 @@ def build_dependence(artefact: Artefact, scores: pd.DataFrame, files: list[Path]
 
 def remarks_of_dependence(drawn: pd.DataFrame) -> list[str]:
     """State what each kind of positivity leaves of the loss of ignoring x."""
-    ignoring = drawn.loc[drawn["series"] == curves.BASELINE, ["panel", "x", "y"]]
+    ignoring = drawn.loc[drawn["series"] == claims.BASELINE, ["panel", "x", "y"]]
     paired = drawn[drawn["kind"] == "scatter"].merge(ignoring, on=["panel", "x"])
     strong = paired[paired["x"] > _STRONG]
     logs = np.log(strong["y_x"] / strong["y_y"])
@@ -567,7 +566,7 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
             for series, points in own.groupby("series", sort=False):
                 points = points.sort_values("x")
                 _, colour, dashes = _KINDS[series]
-                if series != curves.BASELINE:
+                if series != claims.BASELINE:
                     dots = {"color": colour, "markersize": 1.5, "alpha": 0.5}
                     one.plot(points["x"], points["y"], ".", **dots)
                 means = np.log(points["y"]).rolling(_NEIGHBOURS, center=True, min_periods=1).mean()
@@ -591,11 +590,11 @@ DEPENDENCE = _figure(
     draw_dependence,
     stage=READINGS,
     shows={
-        curves.MOMENTS: {
+        claims.MOMENTS: {
             "datasets": [*_named("", claims.PUBLISHED_SIZES[:3]), f"gaussian-1-10000-{LAWS}"],
             "methods": [*POSITIVITY, "CME", "JPDL"],
         },
-        curves.PORTFOLIO: {"methods": [*POSITIVITY, "CME", "KLR"]},
+        claims.PORTFOLIO: {"methods": [*POSITIVITY, "CME", "KLR"]},
     },
-    remarks=lambda drawn: [*remarks_of_dependence(drawn), *curves.remarks(drawn)],
+    remarks=lambda drawn: [*remarks_of_dependence(drawn), *claims.remarks(drawn)],
 )

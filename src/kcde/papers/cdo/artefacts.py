@@ -1,7 +1,11 @@
-"""cdo figure 4, errors on the donut; the cost of clipping weights (supplement B); figure 5."""
+"""Table 3 of cdo, figure 4, the cost of clipping weights (supplement B), and figure 5.
+
+An error e of table 3 is ŷ − y on the test rows, and ȳ the mean of the training rows. Of a box plot
+the statistics are rows of the tracked CSV (`box_rows`); a method is a row of the picture.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,14 +14,162 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import SIMULATED_TRAFFIC
-from kcde.evidence.cells import AS_PUBLISHED, under, values, variants
-from kcde.metrics.names import NEGATIVE_NORMALISER
-from kcde.pages import style
-from kcde.pages.words import display
+from kcde.evidence.checks import AS_PUBLISHED, under, values, variants
+from kcde.metrics import NEGATIVE_NORMALISER, SMAE
+from kcde.pages import building, display, page, significant, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
-from kcde.papers.cdo import boxes, claims
-from kcde.papers.cdo.claims import CONDITIONAL, JOINT, METHOD, METRO, PEMS, PLACES, of_repetitions
+from kcde.papers.cdo import claims
+from kcde.papers.cdo.claims import (
+    CENTRED,
+    CONDITIONAL,
+    FLOWS,
+    FOLDS,
+    JOINT,
+    METHOD,
+    METRO,
+    OWN,
+    PEMS,
+    PLACES,
+    POINTWISE,
+    PREDICTED,
+    RANDOM,
+    of_repetitions,
+)
+
+WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
+MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
+_STATS = {WHISKER_LOW: "whislo", Q1: "q1", MEDIAN: "med", Q3: "q3", WHISKER_HIGH: "whishi"}
+_STATS |= {MEAN: "mean"}
+"""Stat of a row to its name in matplotlib."""
+
+KEPT = 20
+"""At most so many outliers of a box are kept, evenly by rank."""
+
+ROW_HEIGHT = 0.165
+"""Height of a row, in inches."""
+
+_FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis
+_BEYOND_WHISKERS = 1.04
+
+
+def box_rows(values: np.ndarray, same: Mapping) -> list[dict]:
+    """Return the rows of one box, of kind `box` with each statistic in `y`.
+
+    Whiskers end at the farthest values within 1.5 interquartile ranges of the box (Tukey). At most
+    `KEPT` outliers follow, evenly by rank and including the extremes. `n` is the number of finite
+    values; others are left out and counted in a row with the stat `failed`. `same` are columns that
+    all rows share.
+    """
+    from matplotlib.cbook import boxplot_stats
+
+    values = np.asarray(values, dtype=float)
+    finite = np.sort(values[np.isfinite(values)])
+    lost = len(values) - len(finite)
+    found = [(FAILED, lost)] if lost else []
+    if len(finite):
+        (box,) = boxplot_stats(finite)
+        outer = box["fliers"]
+        kept = np.unique(np.linspace(0, len(outer) - 1, min(KEPT, len(outer))).round().astype(int))
+        shown = [(stat, box[name]) for stat, name in _STATS.items()]
+        found = [*shown, *((OUTLIER, value) for value in outer[kept]), *found]
+    return [{"kind": "box", "n": len(finite), **same, "stat": stat, "y": y} for stat, y in found]
+
+
+def failures(frame: pd.DataFrame, trial: str) -> list[str]:
+    """Return a sentence that counts the fits without a finite value, or nothing."""
+    lost = frame[(frame["kind"] == "box") & (frame["stat"] == FAILED)]
+    each = [f"{row.y:.0f} of {row.method} ({row.panel})" for row in lost.itertuples()]
+    said = f"Left out, because they failed or are not finite: {trial}s {', '.join(each)}."
+    return [said] if each else []
+
+
+def box_keys(*more) -> list:
+    """Return what the parts of a box are, for `style.legend_above`, and more of a figure."""
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Patch
+
+    edge = {"edgecolor": style.GREY, "linewidth": 0.8}
+    none = {"linestyle": "none", "color": style.GREY}
+    return [
+        Patch(label="quartiles, as published", facecolor=to_rgba(style.GREY, 0.25), **edge),
+        Patch(label="quartiles, ours", facecolor="none", **edge),
+        style.key("median", marker="|", mew=1.6, markersize=7, **none),
+        style.key("mean", marker="o", markersize=2.2, **none),
+        style.key("within 1.5 box lengths", color=style.GREY, linewidth=0.8),
+        style.key("values beyond", marker="o", markersize=1.8, fillstyle="none", mew=0.5, **none),
+        *more,
+    ]
+
+
+def label_rows(axes, methods: Sequence[str], cells: pd.DataFrame) -> None:
+    """Give each method a row, from the top, and label it, in bold where it is as published.
+
+    `cells` has methods and their variants. A thin line stands between a method with its variations,
+    of one colour, and the next method.
+    """
+    axes.set_ylim(len(methods) - 0.4, -0.6)
+    style.name_rows(axes, methods)
+    axes.tick_params(axis="y", length=0)
+    published = set(cells.loc[cells["variant"] == AS_PUBLISHED, "method"])
+    for label, method in zip(axes.get_yticklabels(), methods, strict=True):
+        label.set_fontweight("bold" if method in published else "normal")
+    colours = [style.line(method)["color"] for method in methods]
+    for row in range(1, len(methods)):
+        if colours[row] != colours[row - 1]:
+            axes.axhline(row - 0.5, color="#DDDDDD", linewidth=0.5, zorder=0)
+
+
+def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
+    """Return where an axis that starts at 0 ends, so that one huge value does not squeeze the rest.
+
+    Of the upper ends of whiskers, those above three times their median and above three times the
+    largest of `always`, which must be on the axis, lie beyond it.
+    """
+    series = pd.Series([*values, *always], dtype=float)
+    far = _FAR * max([series.median(), *always])
+    return _BEYOND_WHISKERS * max([*series[series <= far], *always])
+
+
+def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str]) -> None:
+    """Draw the boxes of a panel, with its limits set; those of methods as published are shaded.
+
+    A box beyond the axis becomes an arrow with its median beside it.
+    """
+    from matplotlib.colors import to_rgba
+
+    end, drawn = axes.get_xlim()[1], panel[panel["kind"] == "box"]
+    for (method, variant), rows in drawn.groupby(["method", "variant"], sort=False):
+        y, row, colour = (
+            rows.set_index("stat")["y"],
+            methods.index(method),
+            style.line(method)["color"],
+        )
+        outliers = rows.loc[(rows["stat"] == OUTLIER) & (rows["y"] <= end), "y"]
+        if y[MEDIAN] > end:
+            axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
+            style.beside(axes, f"{y[MEDIAN]:.3g}", (end, row), -5, colour)
+            continue
+        thin, face = {"color": colour, "linewidth": 0.8}, to_rgba(colour, 0.25)
+        edge = {"edgecolor": colour, "facecolor": face if variant == AS_PUBLISHED else "none"}
+        dot = {"marker": "o", "mfc": colour, "mec": colour, "markersize": 2.2, "zorder": 4}
+        ring = {"marker": "o", "mfc": "none", "mec": colour, "markersize": 1.4, "mew": 0.4}
+        axes.bxp(
+            [{name: y[stat] for stat, name in _STATS.items()} | {"fliers": outliers}],
+            positions=[row],
+            widths=0.64,
+            orientation="horizontal",
+            patch_artist=True,
+            manage_ticks=False,
+            showcaps=False,
+            showmeans=True,
+            boxprops=edge | {"linewidth": 0.8},
+            whiskerprops=thin,
+            medianprops=thin | {"linewidth": 1.6},
+            meanprops=dot,
+            flierprops=ring,
+        )
+
 
 LSCDE = [
     *("LSCDE", "LSCDE-package-signed", "LSCDE-package-constrained", "LSCDE-package-projected"),
@@ -35,7 +187,7 @@ _LINES = {
 NONPOSITIVE, READ_OFF, LINE = "nonpositive_share", "read_off", "line"
 """Stats: the share of points where an estimate is not positive; a published value; a line."""
 
-_HEAD = 1.3  # inches of the picture besides its rows
+_HEAD_OF_FIG4 = 1.3  # inches of the picture besides its rows
 _LOOKS = {
     ZERO: {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1},
     EXACT: {"color": style.EXACT, "linestyle": "-", "linewidth": 0.8, "zorder": 1},
@@ -77,7 +229,7 @@ def _boxes(
     for method in filter(known.get, artefact.methods):
         own = partial(values, here, method, variant=known[method])
         same = {"panel": panel, "method": method, "variant": known[method]}
-        rows += boxes.box_rows(own(metric), same | {"series": metric})
+        rows += box_rows(own(metric), same | {"series": metric})
         for name in beside:
             if len(share := own(name).dropna()):
                 stated = {"series": name, "stat": name, "y": share.mean(), "n": len(share)}
@@ -95,26 +247,26 @@ def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
         rows = frame[(frame["stat"] == stat) & (frame["y"] > 0)]
         each = [f"{row.method} {row.y:.0%} ({row.panel})" for row in rows.itertuples()]
         said += [f"{words}: {', '.join(each)}."] if each else []
-    return [*said, *boxes.failures(frame, "repetition")]
+    return [*said, *failures(frame, "repetition")]
 
 
 def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a panel for each x, with reference lines and the values read off the paper."""
-    drawn = frame[frame["stat"] == boxes.MEAN]
+    drawn = frame[frame["stat"] == MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
     # The axis holds lines, published values and the medians of methods as published.
-    typical = frame["stat"].eq(boxes.MEDIAN) & frame["variant"].eq(AS_PUBLISHED)
+    typical = frame["stat"].eq(MEDIAN) & frame["variant"].eq(AS_PUBLISHED)
     shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
-    ends = frame.loc[frame["stat"] == boxes.WHISKER_HIGH, "y"]
-    height = _HEAD + boxes.ROW_HEIGHT * len(methods)
+    ends = frame.loc[frame["stat"] == WHISKER_HIGH, "y"]
+    height = _HEAD_OF_FIG4 + ROW_HEIGHT * len(methods)
     with style.figure(style.PAGE, height, len(PLACES), sharex=True) as (made, axes):
-        axes[0].set_xlim(0.0, boxes.axis_limit(ends, shown))
+        axes[0].set_xlim(0.0, axis_limit(ends, shown))
         for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
             here = frame[frame["panel"] == panel]
-            boxes.label_rows(one, methods, drawn)
+            label_rows(one, methods, drawn)
             for line in here[here["stat"] == LINE].itertuples():
                 one.axvline(line.y, **_LOOKS[line.series])
-            boxes.draw_boxes(one, here, methods)
+            draw_boxes(one, here, methods)
             rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
             for row in rings.itertuples():
                 look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
@@ -127,7 +279,7 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         if (frame["stat"] == READ_OFF).any():
             ring = {"marker": "o", "markersize": 6, "fillstyle": "none", "color": style.GREY}
             more.append(style.key("published, read off within ±0.003", linestyle="none", **ring))
-        style.legend_above(made, boxes.keys(*more), columns=4)
+        style.legend_above(made, box_keys(*more), columns=4)
         return style.save(made, stem)
 
 
@@ -159,29 +311,29 @@ def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
 
 def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     """Draw a panel for rough terrain and one for each x of the donut."""
-    means = frame[frame["stat"] == boxes.MEAN]
+    means = frame[frame["stat"] == MEAN]
     methods = [name for name in artefact.methods if name in set(means["method"])]
     panels = list(dict.fromkeys(means["panel"]))
-    height = _HEAD_OF_CLIPPING + boxes.ROW_HEIGHT * len(methods)
+    height = _HEAD_OF_CLIPPING + ROW_HEIGHT * len(methods)
     size = {"columns": max(len(panels), 1), "squeeze": False}
     with style.figure(style.PAGE, height, **size) as (made, axes):
         for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
-            boxes.label_rows(one, methods, means)
+            label_rows(one, methods, means)
             if letter != "a":  # the rows are those of the panel at the left
                 one.set_yticklabels([])
             here = frame[frame["panel"] == panel]
             y = here.groupby("stat")["y"].apply(list)
-            one.set_xlim(0.0, boxes.axis_limit(y[boxes.WHISKER_HIGH], y[boxes.MEDIAN]))
-            boxes.draw_boxes(one, here, methods)
+            one.set_xlim(0.0, axis_limit(y[WHISKER_HIGH], y[MEDIAN]))
+            draw_boxes(one, here, methods)
             # Half the mean errors of clipped weights are the thresholds of C6.
-            clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == boxes.MEAN)]
+            clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == MEAN)]
             for row in clipped.itertuples():
                 one.axvline(0.5 * row.y, **_half_of(row.method))
             style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
             terrain = panel == claims.TERRAIN
             one.set_xlabel("Σ|e| / Σ|y − ȳ|" if terrain else "error against $p(y|x)$")
         half = [style.key(f"half of {name}'s mean", **_half_of(name)) for name in _CLIPPED]
-        style.legend_above(made, boxes.keys(*half), columns=4)
+        style.legend_above(made, box_keys(*half), columns=4)
         return style.save(made, stem)
 
 
@@ -200,7 +352,7 @@ CLIPPING = Artefact(
     draw=draw_clipping,
     claims={"C6": claims.clipping_is_the_cause},
     trial="fit",
-    remarks=lambda frame: boxes.failures(frame, "fit"),
+    remarks=lambda frame: failures(frame, "fit"),
 )
 
 
@@ -300,7 +452,7 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
             kept = np.isfinite(tested) & (tested > 0.0)
             errors = np.abs(arrays[name][splits][kept] / tested[kept] - 1.0)
             same = {"panel": f"{dataset} {quantity}{view}", "series": f"error of the {quantity}"}
-            rows += boxes.box_rows(errors, known | same)
+            rows += box_rows(errors, known | same)
     return rows
 
 
@@ -336,7 +488,7 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
                 if (dataset, view) == lines[-1] or lines[place + 1][0] != dataset:
                     axes.set_xlabel(f"error of the {words}, |estimate/test − 1|")
                 style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
-        keys = boxes.keys(style.key("error of the training days", **_DASHED))
+        keys = box_keys(style.key("error of the training days", **_DASHED))
         style.legend_above(made, keys, columns=4)
         return style.save(made, stem)
 
@@ -344,17 +496,17 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
 def _limits(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
     """Return the ends of the axis of an error: the power of ten below the medians, and its most."""
     errors = frame[(frame["series"] == f"error of the {quantity}") & (frame["y"] > 0.0)]
-    least = errors.loc[errors["stat"] == boxes.MEDIAN, "y"].min()
+    least = errors.loc[errors["stat"] == MEDIAN, "y"].min()
     return 10.0 ** math.floor(math.log10(least)), 1.1 * errors["y"].max()
 
 
 def _draw_errors(axes, panel: pd.DataFrame) -> None:
-    means = panel[panel["stat"] == boxes.MEAN]
+    means = panel[panel["stat"] == MEAN]
     methods = list(dict.fromkeys(means["method"]))
-    boxes.label_rows(axes, methods, means)
+    label_rows(axes, methods, means)
     for y in panel.loc[panel["stat"] == LINE, "y"]:
         axes.axvline(y, **_DASHED)
-    boxes.draw_boxes(axes, panel, methods)
+    draw_boxes(axes, panel, methods)
 
 
 def _draw_days(axes, days: pd.DataFrame) -> None:
@@ -397,5 +549,175 @@ FIG5 = Artefact(
     build=build_fig5,
     draw=draw_fig5,
     claims={"C4": claims.fast_through_distinct_inputs, "C5": claims.tracks_the_test_data},
-    remarks=lambda frame: boxes.failures(frame, "estimate"),
+    remarks=lambda frame: failures(frame, "estimate"),
+)
+
+
+TOTAL, POINTWISE_STD = "smae_total", "smae_pointwise_std"
+DEFINITIONS = {
+    CENTRED: "Σ|e| / Σ|y − ȳ|",
+    PREDICTED: "Σ|e| / Σ|ŷ − ȳ|",
+    POINTWISE: "mean |ŷ/y − 1|",
+    TOTAL: "Σ|e| / Σ|y|",
+}
+
+_HEAD, _HEADING = 0.85, 0.5  # inches of a panel besides its rows, and of a further one below it
+_BESIDE = 1.25  # between the outermost values and the ends of the axis, as a factor
+
+
+def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return each method in its authors' definition and protocol, of which none is the best."""
+    table = building.build(artefact, _of_protocol(scores), files)
+    return table.assign(best=None, p_value=np.nan)
+
+
+def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
+    """Return all methods on the same folds in every definition, then those of `build_table3`."""
+    terrain = scores[(scores["experiment"] == "terrain") & scores["method"].isin(artefact.methods)]
+    folds = _complete(under(terrain, protocol=FOLDS), DEFINITIONS)
+    table = building.build(artefact, folds, files)
+    mixed = terrain[terrain["metric"].eq(SMAE) | terrain["status"].eq("failed")]
+    plain = build_table3(replace(artefact, metric=SMAE), mixed, files)
+    return building.with_rows(table, plain.to_dict("records"))
+
+
+def _of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the scores of each method under the protocol of its published number."""
+    folds, random = (under(scores, protocol=protocol) for protocol in (FOLDS, RANDOM))
+    own = [folds[~folds["method"].isin(FLOWS)], random[random["method"].isin(FLOWS)]]
+    return _complete(pd.concat(own), [SMAE])
+
+
+def _complete(scores: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
+    """Return scores of some metrics, with a failed row of each for a fit that failed."""
+    fit = ["dataset", "method", "variant", "setting", "split"]
+    kept = scores[scores["metric"].isin([*metrics, POINTWISE_STD])]
+    failed = scores[scores["status"] == "failed"].drop_duplicates(fit)
+    lost = pd.concat([failed.assign(metric=metric, unit="") for metric in metrics])
+    key = [*fit, "metric"]
+    lost = lost[~pd.MultiIndex.from_frame(lost[key]).isin(pd.MultiIndex.from_frame(kept[key]))]
+    return pd.concat([kept, lost], ignore_index=True)
+
+
+def remarks_of_table3(table: pd.DataFrame) -> list[str]:
+    """State how the points of a split spread."""
+    spreads = table[table["metric"] == POINTWISE_STD].itertuples()
+    each = ", ".join(f"{display(row.method)} {significant(row.mean)}" for row in spreads)
+    return [f"Standard deviation of |ŷ/y − 1| over test points: {each}."] if each else []
+
+
+def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
+    """Draw the page, and a picture with a panel for each definition that its numbers have."""
+    pages = page.write_table(artefact, table, stem)
+    cells = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
+    # A table in one definition has the published values that are in it.
+    known = published.numbers("cdo", "table3").set_index(["dataset", "method"])["value"]
+    theirs = cells.join(known.drop([*OWN], level="method"), on=known.index.names)["value"]
+    cells = cells.assign(published_mean=cells["published_mean"].fillna(theirs))
+    # A method and its variations stand together.
+    methods = list(dict.fromkeys(cells["method"]))
+    colours = [style.line(method)["color"] for method in methods]
+    methods.sort(key=lambda method: colours.index(style.line(method)["color"]))
+    groups: dict[str, list[str]] = {}
+    for method in methods:
+        groups.setdefault(_definition(artefact, method), []).append(method)
+    counts = [len(group) for group in groups.values()] or [1]
+    height = _HEAD + _HEADING * (len(counts) - 1) + ROW_HEIGHT * sum(counts)
+    size = {"rows": len(counts), "squeeze": False, "height_ratios": counts}
+    with style.figure(style.COLUMN, height, **size) as (made, axes):
+        letters = "abc" if len(groups) > 1 else [""]
+        for one, letter, (heading, group) in zip(axes[:, 0], letters, groups.items(), strict=False):
+            _draw_panel(one, cells, group)
+            style.panel_title(one, letter, heading)
+        where = "" if len(groups) == 1 else ", within a panel"
+        made.supxlabel(f"scaled absolute error; lower is better{where}", fontsize=8)
+        ring = "○  published" + ", in this definition" * (artefact.metric != SMAE)
+        rings = [ring] * bool(cells["published_mean"].notna().any())
+        style.words_above(made, ["●  ours ± 2 standard errors", *rings])
+        return [*pages, *style.save(made, stem)]
+
+
+def _definition(artefact: Artefact, method: str) -> str:
+    """Return in which definition, and on which splits, a method is shown."""
+    if artefact.metric != SMAE:
+        return DEFINITIONS[artefact.metric]
+    definition = DEFINITIONS[OWN.get(method.partition("-")[0], CENTRED)]
+    return f"{definition}, random splits" if method in FLOWS else definition
+
+
+def _draw_panel(axes, cells: pd.DataFrame, methods: list[str]) -> None:
+    numbers = cells[["mean", "published_mean"]].to_numpy(float)
+    numbers = numbers[numbers > 0.0]
+    axes.set_xscale("log")
+    axes.set_xticks([0.03, 0.1, 0.3, 1.0], ["0.03", "0.1", "0.3", "1"])
+    axes.set_xlim(numbers.min() / _BESIDE, numbers.max() * _BESIDE)
+    label_rows(axes, methods, cells)
+    for row in cells[cells["method"].isin(methods)].itertuples():
+        place, colour = methods.index(row.method), style.line(row.method)["color"]
+        axes.hlines(place, row.mean, row.published_mean, colors=colour, linewidth=0.8)
+        # The spread as it is, not as the verdict caps it.
+        reach = 2.0 * row.std / np.sqrt(row.n)
+        low = max(row.mean - reach, axes.get_xlim()[0])
+        axes.hlines(place, low, row.mean + reach, colors=colour, linewidth=2.2)
+        axes.plot(row.mean, place, "o", color=colour, markersize=3.8, zorder=3)
+        ring = {"markersize": 5, "markerfacecolor": "white", "markeredgewidth": 1.0, "zorder": 4}
+        axes.plot(row.published_mean, place, "o", color=colour, **ring)
+
+
+_GP = ["GP", "GP-ML", "GP-Matern"]
+_SIMPLEST = ["linear-interpolation", "Clough-Tocher", "four-neighbours"]
+_SIMPLEST += ["Nadaraya-Watson", "Nadaraya-Watson-CDO"]
+_PUBLISHED = ["CDO", "GP", *FLOWS, "LSCDE"]
+_OURS = ["CDO-chosen", *_GP[1:], "LSCDE-exact", *_SIMPLEST]
+_PACKAGE = ["LSCDE-package-second", "LSCDE-package-traffic"]
+"""The package's LSCDE with other parameters, which the authors print for other data."""
+
+TABLE3 = Artefact(
+    __name__,
+    name="table3",
+    kind="table",
+    shows={"terrain": {"methods": [*_PUBLISHED, *_OURS]}},
+    build=build_table3,
+    draw=draw_table3,
+    claims={"C1": claims.smallest, "C2": claims.lscde_far_worse},
+    metric=SMAE,
+    published_trials=10,
+    remarks=remarks_of_table3,
+)
+
+_COLUMNS = ["CDO", "CDO-quarter", "CDO-chosen", *_GP, *FLOWS, "LSCDE", *_PACKAGE, "LSCDE-exact"]
+_WEIGHTS = ("signed", "constrained", "projected")
+_DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *LSCDE]
+
+TABLE3_READINGS = Artefact(
+    __name__,
+    name="table3-readings",
+    kind="table",
+    stage="readings",
+    shows={
+        "terrain": {
+            "methods": [
+                *_COLUMNS[:-3],
+                *LSCDE,
+                *_PACKAGE,
+                *(f"{name}-{weights}" for name in _PACKAGE for weights in _WEIGHTS),
+                *_SIMPLEST,
+            ],
+            "scale": "paper",
+        },
+        "donut": {"methods": _DONUT},
+        "traffic": FIG5.shows["traffic"],
+    },
+    build=build_readings,
+    draw=draw_table3,
+    metric=CENTRED,
+    columns=(*_COLUMNS, *_SIMPLEST),
+    further={
+        PREDICTED: f"{DEFINITIONS[PREDICTED]}, as GaussianProcess is published",
+        POINTWISE: "Mean |ŷ/y − 1|, as the flows are published",
+        TOTAL: DEFINITIONS[TOTAL],
+        SMAE: "Each as published, on its splits",
+    },
+    trial="fold",
+    remarks=remarks_of_table3,
 )
