@@ -7,9 +7,9 @@ import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import generator, rng_of
@@ -18,7 +18,7 @@ HIDDEN_UNITS = (2, 10, 100)
 COMPONENTS = (1, 2, 5, 10)
 
 
-class NADE(BatchFitted, ConditionalDensity):
+class NADE(ConditionalDensity):
     """Predict the density of one or more y given x, by a network, from hundreds of rows on.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -104,6 +104,8 @@ class NADE(BatchFitted, ConditionalDensity):
     (2,)
     """
 
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+
     _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
@@ -153,10 +155,9 @@ class NADE(BatchFitted, ConditionalDensity):
         FloatingPointError
             If the training diverges.
         """
-        return self.fit_many([self], [X], [Y], [groups])[0]
+        return super().fit(X, Y, groups)
 
     def _fit(self, X, Y):
-        """Check the parameters and keep the data; `fit_many` trains."""
         sizes = self.hidden_units, self.components
         for name in ("hidden_units", "components", "orders", "patience", "batch_size"):
             optional = name in ("hidden_units", "components")
@@ -171,53 +172,8 @@ class NADE(BatchFitted, ConditionalDensity):
             raise ValueError(f"without early_stopping nothing is chosen: give {needed}")
         from kcde.estimators._nade.selection import Problem
 
-        self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
-
-    def _batch_key(self) -> tuple:
-        """Return the values that estimators of one batch must share."""
-        parameters = self.get_params() | {"random_state": None, "orders": None}
-        parameters |= {"epochs": self._epochs, "folds": self._folds}
-        return (*parameters.values(), *self._problem.Y.shape)
-
-    @property
-    def _folds(self) -> int:
-        """At most as many as there are groups."""
-        labels = self._problem.labels
-        return self.folds if labels is None else min(self.folds, int(labels.max()) + 1)
-
-    @property
-    def _epochs(self) -> tuple:
-        """The numbers of epochs to choose from."""
-        return tuple(self.epochs) if isinstance(self.epochs, Sequence) else (self.epochs,)
-
-    @staticmethod
-    def _train(estimators: Sequence["NADE"]) -> list[Exception | None]:
-        """Train estimators one after the other; return the error of each, or None."""
-        errors: list = []
-        for estimator in estimators:
-            try:
-                estimator._take(estimator._trained())
-                errors.append(None)
-            except (FloatingPointError, ValueError) as error:
-                estimator._reset()
-                errors.append(error)
-        return errors
-
-    def _trained(self):
-        """Return the fit to the data that it keeps."""
-        from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
-        from kcde.estimators._nade.training import Recipe
-
-        recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
-        sizes = self.hidden_units, self.components
-        if not self.early_stopping:
-            return fit_all_updates(self._problem, *sizes, recipe)
-        if None not in sizes:
-            return fit_given(self._problem, *sizes, recipe, self._epochs)
-        units, components = _choices(sizes[0], HIDDEN_UNITS), _choices(sizes[1], COMPONENTS)
-        return fit_chosen(self._problem, units, components, self._folds, recipe)
-
-    def _take(self, fitted):
+        problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
+        fitted = self._trained(problem)
         self.network_, self.epochs_ = fitted.network, fitted.epochs
         self.hidden_units_, self.components_ = fitted.units, fitted.components
         self.cv_results_ = {
@@ -227,7 +183,25 @@ class NADE(BatchFitted, ConditionalDensity):
         }
         if fitted.score.ndim > 2:
             self.cv_results_["epochs"] = np.array(self._epochs)
-        del self._problem
+
+    @property
+    def _epochs(self) -> tuple:
+        """The numbers of epochs to choose from."""
+        return tuple(self.epochs) if isinstance(self.epochs, Sequence) else (self.epochs,)
+
+    def _trained(self, problem):
+        """Return the fit to data."""
+        from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
+        from kcde.estimators._nade.training import Recipe
+
+        recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
+        sizes = self.hidden_units, self.components
+        if not self.early_stopping:
+            return fit_all_updates(problem, *sizes, recipe)
+        if None not in sizes:
+            return fit_given(problem, *sizes, recipe, self._epochs)
+        units, components = _choices(sizes[0], HIDDEN_UNITS), _choices(sizes[1], COMPONENTS)
+        return fit_chosen(problem, units, components, self.folds, recipe)
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""

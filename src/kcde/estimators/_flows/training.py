@@ -5,6 +5,7 @@ are padded to few lengths, and trainings of one architecture that differ otherwi
 Batch normalisation stands between the layers (Dinh et al., ICLR 2017, section 3.7).
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,29 @@ from jax import Array, lax
 from paramax import AbstractUnwrappable, NonTrainable
 
 from kcde.estimators._flows.base import Candidate
-from kcde.estimators._shared.batch_fit import configure
+
+
+def configure() -> None:
+    """Set threads, platform, memory and precision of jax, before the first computation on it.
+
+    XLA takes as many threads as there are processors, regardless of OMP_NUM_THREADS; on the CPU it
+    obeys NPROC, which is set to what OMP_NUM_THREADS says, 1 by default. Unless JAX_PLATFORMS says
+    otherwise training is on the CPU, so that results do not depend on whether there is a GPU.
+
+    With JAX_PLATFORMS=cuda it is on the GPU, which cupy may want too: jax then takes memory as it
+    needs it, not three quarters of the card at once, and multiplies float32 in float32, where its
+    own default is TensorFloat-32 with 10 of the 23 bits. Jax's own variables,
+    XLA_PYTHON_CLIENT_PREALLOCATE and JAX_DEFAULT_MATMUL_PRECISION, set both otherwise.
+    """
+    os.environ.setdefault("NPROC", os.environ.get("OMP_NUM_THREADS", "1"))
+    # jax reads it with the first computation, not when it is imported.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if jax.config.jax_platforms is None:
+        jax.config.update("jax_platforms", "cpu")
+    # The CPU has no TensorFloat-32; without the setting its programs stay identical.
+    if jax.config.jax_platforms != "cpu" and jax.config.jax_default_matmul_precision is None:
+        jax.config.update("jax_default_matmul_precision", "float32")
+
 
 configure()
 

@@ -72,7 +72,10 @@ def fit_chosen(
     n = problem.Y.shape[1]
     rng = rng_of("selection", problem.random_state)
     labels = problem.labels
-    held_out = kfold(n, folds, rng) if labels is None else grouped_kfold(labels, folds, rng)
+    if labels is None:
+        held_out = kfold(n, folds, rng)
+    else:
+        held_out = grouped_kfold(labels, min(folds, int(labels.max()) + 1), rng)
     scores = np.empty((len(units), len(components)))
     epochs = np.empty(scores.shape, dtype=int)
     for i, j in np.ndindex(scores.shape):
