@@ -9,7 +9,8 @@ import numpy as np
 
 from kcde.estimators._dde import updates
 from kcde.estimators._dde.functions import HeldOut
-from kcde.estimators._dde.updates import Problem, Recipe, Shape, State
+from kcde.estimators._dde.updates import Problem, Recipe, State
+from kcde.estimators._shared.networks import Shape, fold_in, parts
 
 CHECK = 100
 """Iterations between two evaluations of a training."""
@@ -34,7 +35,7 @@ class Perceptron:
 
     def __call__(self, *inputs):
         """Return the outputs (d_out, n) at inputs (d, n)."""
-        parameters = updates.parts(self.flat, self.shape)
+        parameters = parts(self.flat, self.shape)
         embedding, shift, mixed, first, biases, weights, last, bias = parameters
         embedded, plain = np.split(np.concatenate(inputs), [self.shape.embedded])
         values = mixed @ (embedding @ embedded + shift[:, None]) + first @ plain
@@ -54,7 +55,7 @@ def initial_parameters(shape: Shape, embedded_first: bool, rng: np.random.Genera
     size = width * (embedded + 1) + hidden * (width + plain + 1)
     size += (layers - 2) * hidden * (hidden + 1) + outputs * (hidden + 1)
     flat = np.zeros(size, np.float32)
-    embedding, _, mixed, first, _, weights, last, _ = updates.parts(flat, shape)
+    embedding, _, mixed, first, _, weights, last, _ = parts(flat, shape)
 
     def drawn(fan_out: int, fan_in: int) -> np.ndarray:
         limit = np.sqrt(6.0 / (fan_in + fan_out))
@@ -96,7 +97,7 @@ def diagnose(state: State, seed: int, problem: Problem, recipe: Recipe) -> tuple
     noise = np.empty((recipe.sampler.plain, count), np.float32)
     priors = np.empty((len(problem.Y), count), np.float32)
     updates.normals(key, updates.NORMAL, noise.reshape(-1))
-    updates.draw_base(updates.fold_in(key, 1), problem, recipe, updates.NORMAL, priors)
+    updates.draw_base(fold_in(key, 1), problem, recipe, updates.NORMAL, priors)
     X, drawn = np.take(problem.X, rows, axis=1), np.take(problem.scaled, rows, axis=1)
     fakes = Perceptron(state.g, recipe.sampler)(X, noise)
     at_data, at_fakes = np.empty((2, count), np.float32)

@@ -1,9 +1,8 @@
 """The network of NADE, and its training as one compiled loop over the updates of an epoch.
 
 The network maps the observed variables to a Gaussian mixture for each y. Points are columns here,
-so that the long axis is the fast one. Training is in float32 by numba, with the perceptron of
-`_dde.updates`; prediction is in float64 on numpy. Random numbers are those of `jax.random`
-(threefry), the same for networks of all sizes.
+so that the long axis is the fast one. Training is in float32 by numba; prediction is in float64 on
+numpy.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from numba import uint32
 
 from kcde.arrays import array_namespace
-from kcde.estimators._dde.updates import (
+from kcde.estimators._shared.networks import (
     Shape,
     clip,
     compiled,
