@@ -6,8 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._dde.functions import FEATURES, KERNEL_REACH, POINTS, KernelSum, UniformBase
-from kcde.estimators._dde.optimum import Likelihood
+from kcde.estimators._dde import FEATURES, KERNEL_REACH, POINTS, KernelSum, Likelihood, UniformBase
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
@@ -125,7 +124,7 @@ class DDE(ExponentialFamily):
 
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    _trainer: ClassVar[str] = "kcde.estimators._dde.model"
+    _trainer: ClassVar[str] = "kcde.estimators._networks.dde"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
     selection_rule: ClassVar[str] = (
@@ -207,7 +206,7 @@ class DDE(ExponentialFamily):
         return self
 
     def _fit(self, X, Y):
-        from kcde.estimators._dde.model import resolve_parameters
+        from kcde.estimators._networks.dde import resolve_parameters
 
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
@@ -239,7 +238,7 @@ class DDE(ExponentialFamily):
 
     def _trained(self, X, Y, held: int, target: int, snapshots):
         """Train for `target` iterations at most, with some rows held out or on all."""
-        from kcde.estimators._dde.training import Task, train
+        from kcde.estimators._networks.dde import Task, train
 
         state, order, held_out = self.random_state, np.arange(len(Y)), None
         if held:

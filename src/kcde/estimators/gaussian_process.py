@@ -6,8 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
-from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._shared import checks
+from kcde.estimators._shared.marginal_likelihood import (
+    Hyperparameters,
+    maximise_marginal_likelihood,
+)
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.threads import limit_threads
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths

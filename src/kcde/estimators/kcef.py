@@ -14,9 +14,14 @@ from kcde.estimators._kcef.natural_parameter import (
     HermiteTable,
     NaturalParameter,
 )
-from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support, widest
 from kcde.estimators._kcef.score_matching import solve
-from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
+from kcde.estimators._kcef.selection import (
+    Hyperparameters,
+    ScoreGrid,
+    base_mass_outside,
+    support,
+    widest,
+)
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs

@@ -8,10 +8,21 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.features import PIVOT_ROWS, KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, log_normalisers, minimise, spread
+from kcde.estimators._likelihood.objective import (
+    PIVOT_ROWS,
+    ArrayRows,
+    FeatureRows,
+    KernelFeatures,
+    Objective,
+    RowSource,
+    log_normalisers,
+    minimise,
+    output_grid,
+    scales,
+    spread,
+    support,
+)
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
-from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource, scales
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import (
     Floored,

@@ -106,7 +106,7 @@ class NADE(ConditionalDensity):
 
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
+    _trainer: ClassVar[str] = "kcde.estimators._networks.nade"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
     selection_rule: ClassVar[str] = (
@@ -170,7 +170,7 @@ class NADE(ConditionalDensity):
         if not self.early_stopping and (len(self._epochs) > 1 or None in sizes):
             needed = "hidden_units, components and one number of epochs"
             raise ValueError(f"without early_stopping nothing is chosen: give {needed}")
-        from kcde.estimators._nade.selection import Problem
+        from kcde.estimators._networks.nade import Problem
 
         problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
         fitted = self._trained(problem)
@@ -191,8 +191,7 @@ class NADE(ConditionalDensity):
 
     def _trained(self, problem):
         """Return the fit to data."""
-        from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
-        from kcde.estimators._nade.training import Recipe
+        from kcde.estimators._networks.nade import Recipe, fit_all_updates, fit_chosen, fit_given
 
         recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
         sizes = self.hidden_units, self.components
@@ -239,7 +238,7 @@ class NADE(ConditionalDensity):
 
     def _factors(self, X, Y, order) -> np.ndarray:
         """Return log p(y_o_i | x, y_o_<i) at o_i, shape (d_y, n); points are columns."""
-        from kcde.estimators._nade.training import known, log_mixture
+        from kcde.estimators._networks.nade import known, log_mixture
 
         terms = np.empty(Y.shape)
         for rows in row_blocks(Y.shape[1], self._width()):
@@ -253,7 +252,7 @@ class NADE(ConditionalDensity):
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        from kcde.estimators._nade.training import log_mixture
+        from kcde.estimators._networks.nade import log_mixture
 
         Y = to_numpy(self._check_outputs(Y))
 
@@ -352,7 +351,7 @@ class NADE(ConditionalDensity):
 
     def _draw(self, X, order, rng) -> np.ndarray:
         """Draw one y, shape (d_y, n), for each column of X (d_x, n), in an order of y."""
-        from kcde.estimators._nade.training import known
+        from kcde.estimators._networks.nade import known
 
         Y, observed = np.zeros((self.n_outputs_, X.shape[1])), np.zeros((self.n_outputs_, 1))
         for i in order:

@@ -7,9 +7,9 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from kcde.estimators import NADE
-from kcde.estimators._nade import training
-from kcde.estimators._nade.training import SMALLEST_STD, Recipe, Rows, Task
-from kcde.estimators._shared.networks import fold_in, pass_of
+from kcde.estimators._networks import nade as training
+from kcde.estimators._networks.nade import SMALLEST_STD, Recipe, Rows, Task
+from kcde.estimators._networks.perceptron import fold_in, pass_of
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 

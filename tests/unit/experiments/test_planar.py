@@ -6,7 +6,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
 from kcde.estimators import KEF
-from kcde.estimators._dde.model import resolve_parameters
+from kcde.estimators._networks.dde import resolve_parameters
 from kcde.experiments import planar
 from kcde.experiments.planar import Planar
 from kcde.metrics import mmd2_unbiased

@@ -22,7 +22,7 @@ from flowjax.flows import coupling_flow, masked_autoregressive_flow
 from jax import Array, lax
 from paramax import AbstractUnwrappable, NonTrainable
 
-from kcde.estimators._flows.base import Candidate
+from kcde.estimators.flows import Candidate
 
 
 def configure() -> None:
