@@ -1,7 +1,7 @@
 """Baselines: normal, kernel and neighbourhood densities, whose fits take seconds."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import log
 from typing import ClassVar, NamedTuple
 
@@ -23,6 +23,7 @@ from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, log_grid, subsample
 
 
+@dataclass(eq=False, repr=False)
 class LinearGaussian(NormalResiduals):
     """Predict a normal density of y given x, the mean linear and the variance fixed: a baseline.
 
@@ -72,9 +73,9 @@ class LinearGaussian(NormalResiduals):
         "leave-one-out likelihood, in closed form"
     )
 
-    def __init__(self, regularization=None, *, standardize=True):
-        self.regularization = regularization
-        self.standardize = standardize
+    regularization: float | None = None
+    _: KW_ONLY
+    standardize: bool = True
 
     def _fit(self, X, Y):
         self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)
@@ -178,6 +179,7 @@ def _root_mean_square(values: np.ndarray) -> np.ndarray:
 TUNING_ROWS = 1000
 
 
+@dataclass(eq=False, repr=False)
 class MarginalKDE(GaussianMixture):
     """Predict the density of y regardless of x: a baseline that says what x is worth.
 
@@ -224,13 +226,11 @@ class MarginalKDE(GaussianMixture):
         "in 33 steps, leave-one-out likelihood"
     )
 
-    def __init__(
-        self, bandwidth_y=None, *, tuning_rows=TUNING_ROWS, random_state=0, standardize=True
-    ):
-        self.bandwidth_y = bandwidth_y
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
@@ -277,6 +277,7 @@ def leave_one_out(
     return candidates[best_index(scores)[0]], scores
 
 
+@dataclass(eq=False, repr=False)
 class ResidualKDE(ConditionalDensity):
     """Predict the density of y given x, linear but for residuals of any one shape: a baseline.
 
@@ -331,20 +332,12 @@ class ResidualKDE(ConditionalDensity):
         "steps) by leave-one-out likelihood"
     )
 
-    def __init__(
-        self,
-        regularization=None,
-        bandwidth_y=None,
-        *,
-        tuning_rows=TUNING_ROWS,
-        random_state=0,
-        standardize=True,
-    ):
-        self.regularization = regularization
-        self.bandwidth_y = bandwidth_y
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    regularization: float | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization)
@@ -419,6 +412,7 @@ RADII = np.array([0.2, 0.4, 0.8, 1.6])
 BANDWIDTHS = log_grid(0.05, 1.0, 10)
 
 
+@dataclass(eq=False, repr=False)
 class EpsilonKDE(GaussianMixture):
     """Predict the density of y given x from the rows near x: a baseline for few columns of x.
 
@@ -471,22 +465,13 @@ class EpsilonKDE(GaussianMixture):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    def __init__(
-        self,
-        radius=None,
-        bandwidth_y=None,
-        *,
-        min_neighbours=5,
-        folds=5,
-        random_state=0,
-        standardize=True,
-    ):
-        self.radius = radius
-        self.bandwidth_y = bandwidth_y
-        self.min_neighbours = min_neighbours
-        self.folds = folds
-        self.random_state = random_state
-        self.standardize = standardize
+    radius: float | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    min_neighbours: int = 5
+    folds: int = 5
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         n, few = Y.shape[0], self.min_neighbours
@@ -561,6 +546,7 @@ BOUNDS_X, BOUNDS_Y = (1e-2, 1e2), (1e-2, 2.0)
 _FIRST_ITERATIONS, _ITERATIONS = 15, 200
 
 
+@dataclass(eq=False, repr=False)
 class KernelCDE(GaussianMixture):
     """Predict the density of y given x, of any shape, where some x matter less than others.
 
@@ -621,20 +607,12 @@ class KernelCDE(GaussianMixture):
         "likelihood on at most 1000 training rows, L-BFGS from four starts"
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        *,
-        tuning_rows=TUNING_ROWS,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows

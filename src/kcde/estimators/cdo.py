@@ -6,7 +6,8 @@ for all α and α′.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -606,6 +607,7 @@ _AT_ONCE = 1 << 25  # numbers of a matrix of weights
 _FEW = 8  # as many times fewer reference points than inputs: solved for once, in the fit
 
 
+@dataclass(eq=False, repr=False)
 class CDO(SignedMixture):
     """Predict the density of a few y given x, by conditional density operators, up to 10,000 rows.
 
@@ -694,40 +696,22 @@ class CDO(SignedMixture):
         "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        output_regularization=None,
-        *,
-        kernel_x="gaussian",
-        periods=None,
-        reference=None,
-        reference_box=None,
-        weights="clipped",
-        scaling="corrected",
-        selection="squared-error",
-        folds=5,
-        tuning_rows=2000,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.output_regularization = output_regularization
-        self.kernel_x = kernel_x
-        self.periods = periods
-        self.reference = reference
-        self.reference_box = reference_box
-        self.weights = weights
-        self.scaling = scaling
-        self.selection = selection
-        self.folds = folds
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    output_regularization: float | None = None
+    _: KW_ONLY
+    kernel_x: str = "gaussian"
+    periods: Sequence | None = None
+    reference: int | Sequence[int] | None = None
+    reference_box: Sequence | None = None
+    weights: str = "clipped"
+    scaling: str = "corrected"
+    selection: str = "squared-error"
+    folds: int = 5
+    tuning_rows: int | None = 2000
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1])

@@ -1,6 +1,7 @@
 """Kernel exponential families by doubly dual embedding (dde: Dai et al., AISTATS 2019)."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ _COUNTS = (
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
+@dataclass(eq=False, repr=False)
 class DDE(ExponentialFamily):
     """Predict the density of y given x, by doubly dual embedding, for hundreds of rows and more.
 
@@ -134,56 +136,30 @@ class DDE(ExponentialFamily):
 
     tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False, saved=False)
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        dual_weight=1.0,
-        base_std=1.0,
-        *,
-        bandwidth_scale=0.5,
-        base="gaussian",
-        density_weight=None,
-        basis="points",
-        features=1000,
-        hidden_units=64,
-        latent=64,
-        sampler_layers=3,
-        dual_layers=3,
-        iterations=5000,
-        validation=0.2,
-        patience=1000,
-        refit=True,
-        batch_size=100,
-        learning_rate=1e-4,
-        snapshots=(),
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.dual_weight = dual_weight
-        self.base_std = base_std
-        self.bandwidth_scale = bandwidth_scale
-        self.base = base
-        self.density_weight = density_weight
-        self.basis = basis
-        self.features = features
-        self.hidden_units = hidden_units
-        self.latent = latent
-        self.sampler_layers = sampler_layers
-        self.dual_layers = dual_layers
-        self.iterations = iterations
-        self.validation = validation
-        self.patience = patience
-        self.refit = refit
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.snapshots = snapshots
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    dual_weight: float = 1.0
+    base_std: float = 1.0
+    _: KW_ONLY
+    bandwidth_scale: float = 0.5
+    base: str = "gaussian"
+    density_weight: float | None = None
+    basis: str = "points"
+    features: int = 1000
+    hidden_units: int = 64
+    latent: int = 64
+    sampler_layers: int = 3
+    dual_layers: int = 3
+    iterations: int = 5000
+    validation: float = 0.2
+    patience: int = 1000
+    refit: bool = True
+    batch_size: int = 100
+    learning_rate: float = 1e-4
+    snapshots: Sequence[int] = ()
+    random_state: int = 0
+    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "DDE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).

@@ -1,5 +1,6 @@
 """Any conditional density with a share of a broad one, so that no point has almost no density."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from kcde.estimators._shared import checks
@@ -22,6 +23,7 @@ class _TagsOfInner:
         return KCEF.tags if inner is None else inner.tags
 
 
+@dataclass(eq=False, repr=False)
 class Defensive(Floored):
     """Predict any density of y given x with a floor under it, where outliers would rule the fit.
 
@@ -93,24 +95,14 @@ class Defensive(Floored):
 
     tags = _TagsOfInner()
 
-    def __init__(
-        self,
-        estimator=None,
-        weight=0.01,
-        base_std=None,
-        *,
-        repeats=None,
-        tuning_rows=None,
-        random_state=0,
-        standardize=True,
-    ):
-        self.estimator = estimator
-        self.weight = weight
-        self.base_std = base_std
-        self.repeats = repeats
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    estimator: object = None
+    weight: float = 0.01
+    base_std: float | None = None
+    _: KW_ONLY
+    repeats: int | None = None
+    tuning_rows: int | None = None
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         from sklearn.base import clone

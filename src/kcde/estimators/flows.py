@@ -1,6 +1,7 @@
 """Conditional normalising flows, as cdo compares with them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ class Candidate(NamedTuple):
     learning_rate: float
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalFlow(Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
@@ -41,28 +43,16 @@ class ConditionalFlow(Pushforward):
     rate: ClassVar[float]
     more_layers: ClassVar[int] = 0
 
-    def __init__(
-        self,
-        hidden_units=100,
-        blocks=5,
-        steps=100,
-        learning_rate=None,
-        *,
-        batch_normalisation=True,
-        candidates=None,
-        moment_samples=1000,
-        random_state=0,
-        standardize=True,
-    ):
-        self.hidden_units = hidden_units
-        self.blocks = blocks
-        self.steps = steps
-        self.learning_rate = learning_rate
-        self.batch_normalisation = batch_normalisation
-        self.candidates = candidates
-        self.moment_samples = moment_samples
-        self.random_state = random_state
-        self.standardize = standardize
+    hidden_units: int = 100
+    blocks: int = 5
+    steps: int | Sequence[int] = 100
+    learning_rate: float | Sequence[float] | None = None
+    _: KW_ONLY
+    batch_normalisation: bool = True
+    candidates: Sequence | None = None
+    moment_samples: int = 1000
+    random_state: int = 0
+    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "ConditionalFlow":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).

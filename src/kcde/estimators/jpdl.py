@@ -11,6 +11,7 @@ polynomials in x and in y of one even degree.
 """
 
 import itertools
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -250,6 +251,7 @@ def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
 
+@dataclass(eq=False, repr=False)
 class JPDL(JointDistribution):
     """Predict expectations of functions of y given a few x, by polynomials; no density.
 
@@ -313,20 +315,12 @@ class JPDL(JointDistribution):
         "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"
     )
 
-    def __init__(
-        self,
-        degree=4,
-        regularization=1e-3,
-        *,
-        constrained=False,
-        solver="samples",
-        standardize=True,
-    ):
-        self.degree = degree
-        self.regularization = regularization
-        self.constrained = constrained
-        self.solver = solver
-        self.standardize = standardize
+    degree: int = 4
+    regularization: float = 1e-3
+    _: KW_ONLY
+    constrained: bool = False
+    solver: str = "samples"
+    standardize: bool = True
 
     def make_basis_x(self, X):
         """Return the orthonormal polynomials over training rows X (n, d_x); n m_X² time."""

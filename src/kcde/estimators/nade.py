@@ -1,6 +1,7 @@
 """Orderless neural autoregressive density estimation (Uria et al., JMLR 2016)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ HIDDEN_UNITS = (2, 10, 100)
 COMPONENTS = (1, 2, 5, 10)
 
 
+@dataclass(eq=False, repr=False)
 class NADE(ConditionalDensity):
     """Predict the density of one or more y given x, by a network, from hundreds of rows on.
 
@@ -116,32 +118,18 @@ class NADE(ConditionalDensity):
 
     tags: ClassVar[Tags] = Tags(array_api=False, grouped=True)
 
-    def __init__(
-        self,
-        hidden_units=None,
-        components=None,
-        *,
-        orders=1,
-        folds=5,
-        epochs=100,
-        patience=20,
-        batch_size=100,
-        learning_rate=0.02,
-        early_stopping=True,
-        random_state=0,
-        standardize=True,
-    ):
-        self.hidden_units = hidden_units
-        self.components = components
-        self.orders = orders
-        self.folds = folds
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.early_stopping = early_stopping
-        self.random_state = random_state
-        self.standardize = standardize
+    hidden_units: int | None = None
+    components: int | None = None
+    _: KW_ONLY
+    orders: int = 1
+    folds: int = 5
+    epochs: int | Sequence[int] = 100
+    patience: int = 20
+    batch_size: int = 100
+    learning_rate: float = 0.02
+    early_stopping: bool = True
+    random_state: int = 0
+    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "NADE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).

@@ -1,5 +1,7 @@
 """Conditional densities from the weights of JDL and CME, through a smoothing kernel."""
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +23,7 @@ REGULARIZATIONS = log_grid(1e-8, 10.0, 10)
 SMOOTHINGS = log_grid(0.05, 1.0, 10)
 
 
+@dataclass(eq=False, repr=False)
 class SmoothedWeights(GaussianMixture):
     """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I), the weights clipped at zero and divided by their sum.
 
@@ -31,28 +34,16 @@ class SmoothedWeights(GaussianMixture):
     tags: ClassVar[Tags] = Tags(grouped=True)
     weights_class: ClassVar[type[LowRankConditional]]
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        smoothing=None,
-        *,
-        tolerance=1e-3,
-        max_rank=None,
-        folds=5,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.smoothing = smoothing
-        self.tolerance = tolerance
-        self.max_rank = max_rank
-        self.folds = folds
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    smoothing: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    max_rank: int | None = None
+    folds: int = 5
+    random_state: int = 0
+    standardize: bool = True
 
     def _model(self, bandwidth_x, bandwidth_y, regularization=1.0) -> LowRankConditional:
         """Return an unfitted estimator of weights."""

@@ -1,5 +1,7 @@
 """Boosted trees and forests as conditional densities."""
 
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +23,7 @@ HELD_OUT_PARTS = 5
 """One of so many parts of the rows chooses the number of stages."""
 
 
+@dataclass(eq=False, repr=False)
 class NGBoost(NormalResiduals):
     """Predict a normal density of one y given x, by boosted trees, for many rows and columns.
 
@@ -83,22 +86,13 @@ class NGBoost(NormalResiduals):
     _needs: ClassVar[tuple[str, ...]] = ("trees", "ngboost")
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    def __init__(
-        self,
-        stages=None,
-        learning_rate=0.05,
-        *,
-        max_stages=1000,
-        patience=30,
-        random_state=0,
-        standardize=True,
-    ):
-        self.stages = stages
-        self.learning_rate = learning_rate
-        self.max_stages = max_stages
-        self.patience = patience
-        self.random_state = random_state
-        self.standardize = standardize
+    stages: int | None = None
+    learning_rate: float = 0.05
+    _: KW_ONLY
+    max_stages: int = 1000
+    patience: int = 30
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
@@ -154,6 +148,7 @@ FACTORS = log_grid(0.01, 2.0, 33)
 """Candidates for the bandwidth, in standard deviations of y."""
 
 
+@dataclass(eq=False, repr=False)
 class QuantileForest(GaussianMixture):
     """Predict the density of one y given x, of any shape, by a random forest, for many columns.
 
@@ -217,20 +212,12 @@ class QuantileForest(GaussianMixture):
     _needs: ClassVar[tuple[str, ...]] = ("trees", "quantile_forest")
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    def __init__(
-        self,
-        min_samples_leaf=None,
-        bandwidth_y=None,
-        *,
-        trees=100,
-        random_state=0,
-        standardize=True,
-    ):
-        self.min_samples_leaf = min_samples_leaf
-        self.bandwidth_y = bandwidth_y
-        self.trees = trees
-        self.random_state = random_state
-        self.standardize = standardize
+    min_samples_leaf: int | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    trees: int = 100
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         X, Y = to_numpy(X), to_numpy(Y)
