@@ -109,7 +109,9 @@ class Defensive(Floored):
 
         self._set_weight(self.weight)
         checks.positive("base_std", self.base_std, optional=True)
-        inner = self._default() if self.estimator is None else clone(self.estimator)
+        default = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
+        inner = KCEF(selection="likelihood", **default)
+        inner = inner if self.estimator is None else clone(self.estimator)
         if isinstance(inner, Standardised):
             raise ValueError("q_0 is around 0 in the units of y: give the estimator itself")
         few = Y.shape[0] < _FEW_ROWS
@@ -120,10 +122,6 @@ class Defensive(Floored):
         groups = grouping(inner, self._labels)
         self.estimator_ = without_standardising(inner).fit(X, Y, **groups)
         self.base_std_ = float(std)
-
-    def _default(self) -> KCEF:
-        rows, state = self.tuning_rows, self.random_state
-        return KCEF(selection="likelihood", tuning_rows=rows, random_state=state)
 
     @property
     def _inside(self):

@@ -179,12 +179,12 @@ class NADE(ConditionalDensity):
 
     def _trained(self, problem):
         """Return the fit to data."""
-        from kcde.estimators._networks.nade import Recipe, fit_all_updates, fit_chosen, fit_given
+        from kcde.estimators._networks.nade import Recipe, fit_all_rows, fit_chosen, fit_given
 
         recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
         sizes = self.hidden_units, self.components
         if not self.early_stopping:
-            return fit_all_updates(problem, *sizes, recipe)
+            return fit_all_rows(problem, *sizes, recipe.epochs, recipe)
         if None not in sizes:
             return fit_given(problem, *sizes, recipe, self._epochs)
         units, components = _choices(sizes[0], HIDDEN_UNITS), _choices(sizes[1], COMPONENTS)

@@ -152,7 +152,7 @@ def trained(networks, rows, held_out, stop, recipe=RECIPE, first=0):
         Task(*network, first + i, *own)
         for i, (network, *own) in enumerate(zip(networks, rows, held_out, strict=True))
     ]
-    return training.train(tasks, stop, 0, recipe)
+    return training.train(tasks, stop, recipe)
 
 
 @pytest.mark.nightly

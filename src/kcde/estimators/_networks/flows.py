@@ -261,25 +261,6 @@ def train(
     return found._replace(history=np.concatenate(history), steps=sum(map(len, history)))
 
 
-def train_watched(
-    architecture: Architecture,
-    seed: int,
-    X: np.ndarray,
-    Y: np.ndarray,
-    held: np.ndarray,
-    rate: float,
-    most_steps: int,
-) -> Trained:
-    """Train as `train`, and keep the flow as it was at the best step for rows held out.
-
-    `held` says whether a row is, shape (n,). The statistics of the batch normalisations are of the
-    other rows, then as later. The training ends `PATIENCE` steps after its best, or after
-    `most_steps`.
-    """
-    leaves = initial_leaves(architecture, np.uint32(seed))
-    return _run(architecture, leaves, X, Y, held.astype(float), rate, most_steps, -1)
-
-
 def _run(architecture, leaves, X, Y, held, rate, most_steps: int, given: int) -> Trained:
     """Train for `given` steps, whatever the rows held out say, or by them where it is negative."""
     rows = _blocks(X, Y, held)
@@ -424,13 +405,15 @@ def choose(
 ) -> tuple[Trained, int, dict]:
     """Choose by the rows held out, and train the choice on all rows.
 
-    `tried` are candidates with their architectures. Returns the flow, the place of its candidate
-    and how all did.
+    `tried` are candidates with their architectures; `held` says whether a row is held out, (n,).
+    Each is trained on the others until `PATIENCE` steps after its best, or for `most_steps`, and
+    the statistics of its batch normalisations are of these rows. Returns the flow, the place of
+    its candidate and how all did.
     """
-    found = [
-        train_watched(architecture, seed, X, Y, held, candidate.learning_rate, most_steps)
-        for architecture, candidate in tried
-    ]
+    found = []
+    for architecture, candidate in tried:
+        given = X, Y, held.astype(float), candidate.learning_rate, most_steps, -1
+        found.append(_run(architecture, initial_leaves(architecture, np.uint32(seed)), *given))
     score, steps = (np.array([getattr(f, n) for f in found]) for n in ("held_out", "steps"))
     best = int(np.argmax(score))
     architecture, candidate = tried[best]

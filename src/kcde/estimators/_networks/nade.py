@@ -374,12 +374,14 @@ def held_out_score(flat, shape, rows):
     return total
 
 
-def train(tasks: Sequence[Task], stop: int, size: int, recipe: Recipe) -> TrainingResult:
+def train(tasks: Sequence[Task], stop: int, recipe: Recipe) -> TrainingResult:
     """Train networks that stop together, by the sum of their held-out likelihoods.
 
     `stop` is the epochs after which to stop; 0: where the held-out likelihood says. An update
-    takes `size` rows drawn with replacement; 0: all rows.
+    takes rows drawn with replacement, or all where there are no more than that.
     """
+    most = max(task.rows.Y.shape[1] for task in tasks)
+    size = recipe.batch_size if most > recipe.batch_size else 0
     states = [task.parameters.copy() for task in tasks]
     traces = [np.zeros_like(state) for state in states]
     kept, score, best, epoch = [state.copy() for state in states], -np.inf, 0, 0
@@ -402,6 +404,7 @@ def train(tasks: Sequence[Task], stop: int, size: int, recipe: Recipe) -> Traini
 _DIVERGED = "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
 _HELD_OUT_SHARE = 10
 _HELD_OUT_SETS = 4
+_NO_SCORE = np.array([[np.nan]])  # where nothing is chosen
 
 
 @dataclass(frozen=True)
@@ -418,6 +421,30 @@ class Problem:
     random_state: object
     labels: np.ndarray | None = None
 
+    def task(self, units: int, components: int, fold: object, rows, held_out) -> Task:
+        """Return a network to train on some rows, with others held out."""
+        X, Y, state = self.X, self.Y, self.random_state
+        rng, inputs = rng_of("network", state, units, components, fold), width(X, Y)
+        parameters = initial_parameters(inputs, units, components, Y[:, rows], rng)
+        shape = shape_of(inputs, units, 3 * len(Y) * components)
+        seed = seed_of("batches", state, fold) % 2**32
+        return Task(parameters, shape, seed, self._rows(rows), self._held_out(held_out, fold))
+
+    def _rows(self, rows: np.ndarray) -> Rows:
+        X, Y = (np.ascontiguousarray(part[:, rows], np.float32) for part in (self.X, self.Y))
+        return Rows(X, Y, np.zeros_like(Y))
+
+    def _held_out(self, held_out: np.ndarray, fold: object) -> Rows:
+        """Return the rows held out, each with some sets of observed dimensions, drawn once."""
+        d_y = len(self.Y)
+        if d_y == 1:
+            return self._rows(held_out)
+        rows = self._rows(np.tile(held_out, _HELD_OUT_SETS))
+        rng = rng_of("held-out", self.random_state, fold)
+        rank = np.argsort(rng.random(rows.Y.shape), axis=0)
+        observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
+        return rows._replace(observed=observed.astype(np.float32))
+
 
 @dataclass(frozen=True)
 class FitResult:
@@ -432,19 +459,6 @@ class FitResult:
     components: int
     epochs: int
     score: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One network to train: on some rows of a problem, with others held out."""
-
-    problem: Problem
-    units: int
-    components: int
-    fold: object
-    rows: np.ndarray
-    held_out: np.ndarray
-    stop: int = 0
 
 
 def fit_chosen(
@@ -469,12 +483,12 @@ def fit_chosen(
     scores = np.empty((len(units), len(components)))
     epochs = np.empty(scores.shape, dtype=int)
     for i, j in np.ndindex(scores.shape):
-        own = problem, units[i], components[j]
-        tasks = [_Task(*own, k, complement(rows, n), rows) for k, rows in enumerate(held_out)]
-        trained = _train(tasks, recipe)
+        own, folds = (units[i], components[j]), enumerate(held_out)
+        tasks = [problem.task(*own, k, complement(rows, n), rows) for k, rows in folds]
+        trained = train(tasks, 0, recipe)
         scores[i, j], epochs[i, j] = trained.score, trained.epochs
     i, j = best_index(scores)
-    return _on_all_rows(problem, units[i], components[j], int(epochs[i, j]), recipe, scores)
+    return fit_all_rows(problem, units[i], components[j], int(epochs[i, j]), recipe, scores)
 
 
 def fit_given(
@@ -493,11 +507,11 @@ def fit_given(
     count = int(labels.max()) + 1
     order = rng_of("selection", problem.random_state).permutation(count)
     held_out = np.flatnonzero(np.isin(labels, order[: max(1, count // _HELD_OUT_SHARE)]))
-    task = _Task(problem, units, components, "given", complement(held_out, n), held_out)
+    task = problem.task(units, components, "given", complement(held_out, n), held_out)
     recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
-    trained = [_train([task], each) for each in recipes]
+    trained = [train([task], 0, each) for each in recipes]
     score = np.array([each.score for each in trained])
-    networks = [_network(task, each) for each in trained]
+    networks = [network_of(each.parameters[0], task.shape, len(problem.Y)) for each in trained]
     # Of those that ended well, with the best score.
     sound = [k for k, each in enumerate(trained) if each.epochs and networks[k].is_finite()]
     if not sound:
@@ -506,64 +520,13 @@ def fit_given(
     return FitResult(networks[best], units, components, trained[best].epochs, score[None, None])
 
 
-def fit_all_updates(problem: Problem, units: int, components: int, recipe: Recipe) -> FitResult:
-    """Train a network of one shape on all rows for all epochs, and keep it as it then is.
-
-    Nothing is chosen, so that there is no score: it is NaN.
-    """
-    score = np.array([[np.nan]])
-    return _on_all_rows(problem, units, components, recipe.epochs, recipe, score)
-
-
-def _on_all_rows(problem, units, components, epochs, recipe, score) -> FitResult:
-    """Train a network on all rows for a number of epochs."""
+def fit_all_rows(problem, units, components, epochs, recipe, score=_NO_SCORE) -> FitResult:
+    """Train a network on all rows for a number of epochs, and keep it as it then is."""
     rows = np.arange(problem.Y.shape[1])
     # The held-out rows are not used: any will do.
-    task = _Task(problem, units, components, "all", rows, rows[:1], epochs)
-    network = _network(task, _train([task], recipe))
+    task = problem.task(units, components, "all", rows, rows[:1])
+    trained = train([task], epochs, recipe)
+    network = network_of(trained.parameters[0], task.shape, len(problem.Y))
     if not network.is_finite():
         raise FloatingPointError(_DIVERGED)
     return FitResult(network, units, components, epochs, score)
-
-
-def _network(task: _Task, trained: TrainingResult) -> Network:
-    return network_of(trained.parameters[0], _shape(task), len(task.problem.Y))
-
-
-def _train(tasks: Sequence[_Task], recipe: Recipe) -> TrainingResult:
-    """Train the networks of one group; they stop at the same epoch."""
-    most = max(len(task.rows) for task in tasks)
-    each = [_training_task(task) for task in tasks]
-    size = recipe.batch_size if most > recipe.batch_size else 0
-    return train(each, tasks[0].stop, size, recipe)
-
-
-def _training_task(task: _Task) -> Task:
-    problem, own = task.problem, (task.units, task.components)
-    rng, Y = rng_of("network", problem.random_state, *own, task.fold), problem.Y[:, task.rows]
-    parameters = initial_parameters(width(problem.X, Y), *own, Y, rng)
-    seed = seed_of("batches", problem.random_state, task.fold) % 2**32
-    rows = _rows(problem, task.rows)
-    return Task(parameters, _shape(task), seed, rows, _held_out(task))
-
-
-def _shape(task: _Task) -> Shape:
-    X, Y = task.problem.X, task.problem.Y
-    return shape_of(width(X, Y), task.units, 3 * len(Y) * task.components)
-
-
-def _rows(problem: Problem, rows: np.ndarray) -> Rows:
-    X, Y = (np.ascontiguousarray(part[:, rows], np.float32) for part in (problem.X, problem.Y))
-    return Rows(X, Y, np.zeros_like(Y))
-
-
-def _held_out(task: _Task) -> Rows:
-    """Return the rows held out, each with some sets of observed dimensions, drawn once."""
-    d_y = task.problem.Y.shape[0]
-    if d_y == 1:
-        return _rows(task.problem, task.held_out)
-    rows = _rows(task.problem, np.tile(task.held_out, _HELD_OUT_SETS))
-    rng = rng_of("held-out", task.problem.random_state, task.fold)
-    rank = np.argsort(rng.random(rows.Y.shape), axis=0)
-    observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
-    return rows._replace(observed=observed.astype(np.float32))
