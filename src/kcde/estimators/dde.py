@@ -18,14 +18,7 @@ from kcde.seeding import generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
 _FEWEST_ROWS = 5  # for holding rows out
-_COUNTS = (
-    "features",
-    "hidden_units",
-    "latent",
-    "iterations",
-    "patience",
-    "batch_size",
-)
+_COUNTS = ("features", "hidden_units", "latent", "iterations", "patience", "batch_size")
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 

@@ -462,11 +462,7 @@ class FitResult:
 
 
 def fit_chosen(
-    problem: Problem,
-    units: Sequence[int],
-    components: Sequence[int],
-    folds: int,
-    recipe: Recipe,
+    problem: Problem, units: Sequence[int], components: Sequence[int], folds: int, recipe: Recipe
 ) -> FitResult:
     """Choose units, components and epochs by cross-validation, and train on all rows.
 
