@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1200, ["data"]),
     "experiments": (3300, ["experiments", "plan.py"]),
     "methods": (380, ["methods.py"]),
-    "estimators": (9090, ["estimators"]),
+    "estimators": (8850, ["estimators"]),
     "numerics": (
         2262,
         [

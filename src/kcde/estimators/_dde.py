@@ -1,4 +1,4 @@
-"""The optimum of the objective that doubly dual embedding trains by a saddle point.
+"""Doubly dual embedding on numpy: f, p_0, held-out rows, and the optimum of the objective.
 
 With sampler and dual function at their optimum, equation 18 is w times the penalised likelihood of
 T = f/w, -mean log p_0 e^T/Z + ηw/2 ‖T‖², convex in T. Its minimiser over the whole RKHS is

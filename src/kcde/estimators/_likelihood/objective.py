@@ -1,6 +1,6 @@
 """The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x).
 
-Features of low rank of x and y, the nodes over which y is integrated, and rows read in blocks.
+With it features of low rank of x and y, nodes to integrate over y, and rows read in blocks.
 """
 
 import itertools

@@ -1,8 +1,8 @@
-"""The updates of f, g and ν as one compiled loop over the iterations of one problem, in float32.
+"""Training of DDE: a model, its updates as one compiled loop over iterations, and when to stop.
 
 One iteration is one update of f, then five of g, each after three of ν (dde, appendix E); Adam for
 f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the authors' code for the plane
-(for the R data it clips those of ν alone).
+(for the R data it clips those of ν alone). All in float32.
 """
 
 import logging

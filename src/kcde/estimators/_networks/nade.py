@@ -1,4 +1,4 @@
-"""The network of NADE, and its training as one compiled loop over the updates of an epoch.
+"""The network of NADE, its training as one compiled loop over an epoch, and its selection.
 
 The network maps the observed variables to a Gaussian mixture for each y. Points are columns here,
 so that the long axis is the fast one. Training is in float32 by numba; prediction is in float64 on
