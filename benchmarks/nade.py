@@ -28,8 +28,8 @@ def select(name: str, folder: Path) -> None:
     """Fit 20 splits, choosing among 12 configurations by 5 folds."""
     data = load(name, folder)
     rows = [half_split(name, split, len(data.Y))[0] for split in range(20)]
-    models = [Standardised(NADE(random_state=split)) for split in range(20)]
-    Standardised.fit_many(models, [data.X[r] for r in rows], [data.Y[r] for r in rows])
+    for split, kept in enumerate(rows):
+        Standardised(NADE(random_state=split)).fit(data.X[kept], data.Y[kept])
 
 
 def joint(name: str, runs: int, folder: Path) -> None:
@@ -38,8 +38,8 @@ def joint(name: str, runs: int, folder: Path) -> None:
     rows = [
         rng_of("split", name, run).permutation(len(Y))[: len(Y) * 9 // 10] for run in range(runs)
     ]
-    models = [Standardised(NADE(100, 10, random_state=run)) for run in range(runs)]
-    Standardised.fit_many(models, [None] * runs, [Y[r] for r in rows])
+    for run, kept in enumerate(rows):
+        Standardised(NADE(100, 10, random_state=run)).fit(None, Y[kept])
 
 
 def seconds(*arguments: str) -> float:

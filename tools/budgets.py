@@ -19,9 +19,9 @@ ROOMS = {
     "data": (1150, ["data"]),
     "experiments": (3325, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (9310, ["estimators"]),
+    "estimators": (8850, ["estimators"]),
     "numerics": (
-        2260,
+        2266,
         [
             "arrays",
             "linalg",
@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4750, ["papers"]),
     "table": (1475, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        715,
+        720,
         [
             "cli",
             "scores",

@@ -13,7 +13,7 @@ Estimators are scikit-learn's: `LikelihoodKCEF().fit(X, y)`, then `predict`, `st
 - Several y, one after the other: `JointDensity`.
 
 A name is imported on first use, so that `import kcde` is cheap. A new estimator is a file in
-`estimators/`, named as its class in lower case, and a name here.
+`estimators/`, named as its class in lower case, and a name here; some share a file.
 """
 
 import re
@@ -30,6 +30,13 @@ _ESTIMATORS = (
 )  # fmt: skip
 # Name to the module that has it, in the order in which methods are listed.
 LAZY = {n: f"kcde.estimators.{re.sub('(?<=[a-z])(?=[A-Z])', '_', n).lower()}" for n in _ESTIMATORS}
+_TOGETHER = {
+    "baselines": ("EpsilonKDE", "KernelCDE", "LinearGaussian", "MarginalKDE", "ResidualKDE"),
+    "flows": ("ConditionalMAF", "ConditionalRealNVP"),
+    "smoothed": ("SmoothedCME", "SmoothedJDL"),
+    "trees": ("NGBoost", "QuantileForest"),
+}
+LAZY |= {n: f"kcde.estimators.{place}" for place, names in _TOGETHER.items() for n in names}
 LAZY |= {"JointDensity": "kcde.joint", "compare": "kcde.comparison"}
 
 __all__ = [*LAZY]

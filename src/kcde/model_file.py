@@ -24,6 +24,19 @@ FORMAT = 2
 _ROOMS = ("kcde.estimators.", "kcde.kernels.", "kcde.linalg.", "kcde.normalisers.")
 """Parts of the package whose classes a file may name."""
 
+_ONCE = {
+    "estimators._likelihood.objective": ("_likelihood.features",),
+    "estimators._networks.flows": ("_flows.training",),
+    "estimators._networks.nade": ("_nade.training",),
+    "estimators.baselines": (
+        *("epsilon_kde", "kernel_cde", "linear_gaussian", "marginal_kde", "residual_kde"),
+    ),
+    "estimators.flows": ("conditional_maf", "conditional_real_nvp"),
+    "estimators.smoothed": ("smoothed_cme", "smoothed_jdl"),
+    "linalg": ("pivoted_cholesky",),
+}
+"""Modules, and those below their folder in which older files of this format name their classes."""
+
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 """What `zipfile` raises for a damaged file."""
 
@@ -215,6 +228,9 @@ def _is_ours(module: str) -> bool:
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
+    for now, before in _ONCE.items():
+        if module.removeprefix("kcde.").partition(".")[2] in before:
+            module = f"kcde.{now}"
     if _is_ours(module) and source(module) is not None:
         cls = getattr(import_module(module), qualname, None)
         if isinstance(cls, type) and cls.__module__ == module:

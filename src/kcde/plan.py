@@ -9,11 +9,12 @@ import csv
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from kcde.data import names
 from kcde.experiments import experiment
-from kcde.experiments.base import LAPTOP, SMOKE, Experiment, is_batch_fitted
+from kcde.experiments.base import LAPTOP, SMOKE, Experiment
 from kcde.methods import METHODS
 from kcde.names import OURS, fitted
 from kcde.papers import published
@@ -131,14 +132,16 @@ def raw_data(scale: str, job: Job) -> list[str]:
 def shards(scale: str, job: Job, wanted: int) -> int:
     """Return into how many shards a job is divided, at most one a repetition."""
     cls = experiment(job[0])
-    if wanted == 1 or not cls.repeated or (cls.batch_fits and _is_batch(job)):
+    if wanted == 1 or not cls.repeated:
         return 1
     return min(wanted, sum(getattr(_made(scale, job), name) for name in cls.repeated))
 
 
-def _is_batch(job: Job) -> bool:
-    """Return whether an estimator of a job trains all repetitions as one batch, by JAX."""
-    return any(map(is_batch_fitted, experiment(job[0]).estimators(job[2])))
+def _is_network(job: Job) -> bool:
+    """Return whether a job trains networks, as the extra says that its estimator needs."""
+    used = experiment(job[0]).estimators(job[2])
+    classes = (getattr(import_module(estimator_module(name)), name) for name in used)
+    return any("networks" in getattr(cls, "_needs", ()) for cls in classes)
 
 
 def code(job: Job) -> str:
@@ -164,7 +167,7 @@ def _order(papers: tuple[str, ...]) -> dict[Job, int]:
     for place, artefact in enumerate(shown):
         for job in jobs(artefact, LAPTOP):
             method = METHODS.get(job[2])
-            late = 2 if _is_batch(job) else method is not None and method.variant == OURS
+            late = 2 if _is_network(job) else method is not None and method.variant == OURS
             found.setdefault(job, 3 * (len(shown) - place) - late)
     return found
 
@@ -184,8 +187,8 @@ def priority(papers: Iterable[str], job: Job, minutes: int = 0) -> int:
 
 
 def on_gpu(job: Job) -> bool:
-    """Return whether a job can compute on a GPU; what JAX trains stays on the CPU."""
-    return "backend" in experiment(job[0]).parameters() and not _is_batch(job)
+    """Return whether a job can compute on a GPU; networks stay on the CPU."""
+    return "backend" in experiment(job[0]).parameters() and not _is_network(job)
 
 
 def resources(table: list[dict], scale: str, job: Job) -> tuple[int, int]:

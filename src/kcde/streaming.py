@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kcde.estimators._likelihood.sources import BLOCK, ArrayRows
+from kcde.estimators._likelihood.objective import BLOCK, ArrayRows
 from kcde.estimators._shared.rows import check_rows
 
 __all__ = ["ArrayRows", "ParquetRows"]

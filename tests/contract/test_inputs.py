@@ -23,7 +23,6 @@ BEFORE_FITTING = {
     "fit",
     "fit_factor",
     "fit_rows",
-    "fit_many",
     "fit_path",
     "get_metadata_routing",
     "get_params",

@@ -15,7 +15,7 @@ pytestmark = ON_GPU
 _PROGRAM = """
 import cupy, jax, numpy as np
 from kcde.arrays import asarray, to_numpy
-from kcde.estimators._shared.batch_fit import configure
+from kcde.estimators._networks.flows import configure
 
 configure()
 values = np.random.default_rng(0).standard_normal((2000, 2000))

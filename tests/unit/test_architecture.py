@@ -91,7 +91,7 @@ def test_no_paper_imports_the_artefacts_of_another():
     ("packages", "home"),
     [
         ("cupy", "arrays.py"),
-        ("jax|optax|numba", "estimators/_*/*.py"),
+        ("jax|optax|numba", "estimators/_networks/*.py"),
         ("snakemake", "nowhere"),
     ],
 )

@@ -119,3 +119,8 @@ def test_only_arrays_and_classes_of_the_package_are_read(path, damage):
     damage(path)
     with pytest.raises(ValueError, match="no model"):
         model_file.read(path)
+
+
+def test_a_class_is_found_by_the_name_that_older_files_have_for_it():
+    found = model_file._class("kcde.estimators.kernel_cde.KernelCDE")
+    assert found is estimator_class("KernelCDE")

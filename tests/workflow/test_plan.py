@@ -60,7 +60,7 @@ def test_jobs_are_shared_and_divided_where_they_can_be():
     assert plan.together(("moments", "gaussian-1-1000", "CME")) == ["JDL", "CME"]
     assert plan.together(("r_benchmark", "geyser", "KCEF")) == ["KCEF"]
     shards = [plan.shards("laptop", ("r_benchmark", "geyser", m), 100) for m in ("NADE", "KCEF")]
-    assert shards == [1, 20]
+    assert shards == [20, 20]
 
 
 def test_a_reading_of_more_seeds_takes_the_scores_of_paper():

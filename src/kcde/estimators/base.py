@@ -22,16 +22,7 @@ from kcde.estimators._shared.rows import (
 )
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators._shared.units import Units
-from kcde.panels import (
-    Panels,
-    Pieces,
-    cover,
-    is_wide,
-    numbered,
-    refine,
-    row_slices,
-    warn_of,
-)
+from kcde.panels import Panels, Pieces, cover, is_wide, numbered, refine, row_slices, warn_of
 from kcde.sampling import inverse_cdf, unresolved_rows
 from kcde.seeding import generator, rng_of
 from kcde.selection import grouped_kfold, kfold

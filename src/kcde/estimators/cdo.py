@@ -1,29 +1,613 @@
-"""Conditional density operators (Schuster, Mollenhauer, Klus and Muandet, AISTATS 2020)."""
+"""Conditional density operators (Schuster, Mollenhauer, Klus and Muandet, AISTATS 2020).
 
-from typing import ClassVar
+Reference points are a grid on a box (cdo, A.2 and A.3.2); rows of x that repeat are one row with
+several outputs (A.3.1). Bandwidths, α and α′ are chosen by what is held out, with one spectrum of K
+for all α and α′.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._cdo import operator
-from kcde.estimators._cdo.selection import CRITERIA, Hyperparameters, select
+from kcde.arrays import (
+    array_namespace,
+    exp_of_negative,
+    row_blocks,
+    sum_runs,
+    take_columns,
+    take_rows,
+    to_numpy,
+)
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
+    log_volume,
     log_where_positive,
 )
 from kcde.estimators.base import Tags
-from kcde.kernels import as_bandwidths
+from kcde.kernels import (
+    GaussianKernel,
+    LaplaceKernel,
+    PeriodicKernel,
+    ProductKernel,
+    as_bandwidths,
+    median_trick,
+)
+from kcde.linalg import (
+    conjugate_gradients,
+    factor_positive_definite,
+    few_steps,
+    nonnegative_least_squares,
+    pivoted_cholesky,
+    symmetric_spectrum,
+)
+from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import tuning_rows
+from kcde.selection import best_index, complement, log_grid, tuning_rows
+
+KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
+"""Of x, by name."""
+
+_ON_ONE_AXIS, _IN_ALL = 200, 900  # points of a default grid: for d_y = 1, and of all dimensions
+_MARGIN = 0.1
+_DENSE, _WORTHWHILE = 512, 3  # largest size without a low rank; a rank up to M over 3 is low
+_FAR_BELOW = 1e-13
+_NEGLIGIBLE = 1e-14
+_FEW_COLUMNS = 8
+_COARSER = "take fewer points (reference), or more memory"
+_ROWS_AT_ONCE = 16  # blocks of row_blocks: each is added to all weights of some x
+
+log = logging.getLogger(__name__)
+
+
+class Reference:
+    """Points z of a grid: the product of its axes, shapes (M_j,), the first varying slowest.
+
+    `factors` are the axes in a namespace, shapes (M_j, 1), and `points` is of shape (M, d_y).
+    """
+
+    def __init__(self, axes, xp=np):
+        self.factors = [xp.asarray(axis[:, None]) for axis in axes]
+        grid = np.meshgrid(*axes, indexing="ij")
+        self.points = xp.asarray(np.stack(grid, axis=-1).reshape(-1, len(axes)))
+        self.size = self.points.shape[0]
+
+    def rows(self, Y, sigma: np.ndarray):
+        """Return the normalised densities l(z, y), shape (n, M), at Y (n, d_y) for σ (d_y,)."""
+        xp, values = array_namespace(Y), None
+        for j, factor in enumerate(self.factors):
+            own = _densities(Y[:, j : j + 1], factor, sigma[j : j + 1])
+            if values is None:
+                values = own
+            else:
+                values = xp.reshape(values[:, :, None] * own[:, None, :], (Y.shape[0], -1))
+        return values
+
+
+def _densities(A, B, sigma: np.ndarray):
+    """Return N(a; b, σ²), shape (len A, len B), for A (n, 1), B (m, 1) and σ (1,)."""
+    # Differences first: on a fine grid the product in GaussianKernel would lose digits.
+    z = (A - B.T) / float(sigma[0])
+    z *= z
+    z *= -0.5
+    values = exp_of_negative(z)
+    values /= float(np.exp(log_volume(sigma)))
+    return values
+
+
+def make_reference(Y, reference, box) -> Reference:
+    """Return the reference of two hyper-parameters of `CDO` for training y (n, d_y).
+
+    Warns where it misses some of them.
+    """
+    values = to_numpy(Y)
+    lower, upper = _checked_box(box, values)
+    counts = _counts(reference, values.shape[1])
+    axes = [np.linspace(*ends) for ends in zip(lower, upper, counts, strict=True)]
+    if outside := np.mean(np.any((values < lower) | (values > upper), axis=1)):
+        log.warning(
+            "%.3g%% of the training y lie outside the reference box from %s to %s, where the "
+            "estimate cannot reach them: widen reference_box",
+            *(100.0 * outside, lower.tolist(), upper.tolist()),
+        )
+    return Reference(axes, array_namespace(Y))
+
+
+def _counts(reference, d_y: int) -> np.ndarray:
+    if reference is None:
+        return np.full(d_y, _ON_ONE_AXIS if d_y == 1 else int(np.ceil(_IN_ALL ** (1.0 / d_y))))
+    counts = np.asarray(reference)
+    whole = counts.dtype.kind in "iu" and counts.shape in ((), (d_y,))
+    if not whole or np.any(counts < 2):
+        raise ValueError(f"reference must be whole numbers above 1, 1 or {d_y}; got {reference!r}")
+    return np.broadcast_to(counts, (d_y,))
+
+
+def _checked_box(box, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if box is None:
+        lower, upper = values.min(axis=0), values.max(axis=0)
+        margin = _MARGIN * (upper - lower)
+        return lower - margin, upper + margin
+    try:
+        ends = [np.broadcast_to(np.asarray(end, dtype=float), values.shape[1:]) for end in box]
+        lower, upper = ends
+    except (TypeError, ValueError):
+        raise ValueError(f"reference_box must be (lower, upper) of y; got {box!r}") from None
+    if not np.all(np.isfinite(lower) & np.isfinite(upper) & (lower < upper)):
+        raise ValueError(f"reference_box is empty: {lower.tolist()} to {upper.tolist()}")
+    return lower, upper
+
+
+class Spectrum:
+    """L = (⊗U) diag(⊗Λ) (⊗U)ᵀ from eigenbases of its factors (cdo, A.3.2).
+
+    With regularisation the factors' inverses do not multiply; their eigenvectors do.
+
+    Parameters
+    ----------
+    parts
+        For each factor, eigenvalues (r_j,) and orthonormal eigenvectors (M_j, r_j), all or those
+        beyond which the factor is numerically zero.
+    """
+
+    def __init__(self, parts):
+        self.vectors = [vectors for _, vectors in parts]
+        xp = array_namespace(self.vectors[0])
+        self.values = parts[0][0]
+        for values, _ in parts[1:]:
+            self.values = xp.reshape(self.values[:, None] * values[None, :], (-1,))
+        self.complete = all(U.shape[0] == U.shape[1] for U in self.vectors)
+
+    def project(self, V):
+        """Return V (⊗U), shape (n, r), for rows V (n, M); n M Σ r_j multiplications."""
+        return self._rotate(V, self.vectors)
+
+    def expand(self, T):
+        """Return T (⊗U)ᵀ, shape (n, M), for rows T (n, r)."""
+        return self._rotate(T, [U.T for U in self.vectors])
+
+    def squared_inverse(self, V, c: float):
+        """Return V (L + c)⁻², shape (n, M), for rows V (n, M)."""
+        T = self.project(V)
+        filtered = self.expand(T * (self.values + c) ** -2.0)
+        if self.complete:
+            return filtered
+        return filtered + (V - self.expand(T)) * c**-2.0
+
+    def root(self, share: float) -> tuple:
+        """Return places of the eigenvalues above a share of the largest, their roots √λ, and R.
+
+        RᵀR = L but for the other eigenvalues; R is of shape (k, M).
+        """
+        values = to_numpy(self.values)
+        kept = np.flatnonzero(values > share * values.max())
+        roots, rows = np.sqrt(values[kept]), np.zeros((len(kept), len(values)))
+        rows[np.arange(len(kept)), kept] = roots
+        return kept, roots, self.expand(array_namespace(self.vectors[0]).asarray(rows))
+
+    def _rotate(self, V, matrices):
+        """Multiply each axis of rows shaped (n, M_1, …, M_d) by a matrix of its own."""
+        xp, n = array_namespace(V), V.shape[0]
+        for U in matrices:
+            # The first axis goes to the end, multiplied: after d of them the order is as it was.
+            rest = V.shape[1] // U.shape[0]
+            split = xp.reshape(V, (n, U.shape[0], rest))
+            V = xp.reshape(xp.matmul(xp.permute_dims(split, (0, 2, 1)), U), (n, rest * U.shape[1]))
+        return V
+
+
+def spectrum_of(
+    reference: Reference, sigma: np.ndarray, trace_error: float | None = None
+) -> Spectrum:
+    """Return the spectrum of the Gram matrix L of the reference under l.
+
+    An eigendecomposition a dimension, Σ M_j³. Where a trace error is allowed, of one dimension with
+    more than 512 points: pivoted Cholesky up to it and an eigenbasis of its span, M r²; but the
+    matrix is dense, at 9M³ multiplications, where the rank r exceeds M/3.
+    """
+    if trace_error is not None and len(reference.factors) == 1 and reference.size > _DENSE:
+        part = _low_rank_part(reference.factors[0], sigma, trace_error)
+        if part is not None:
+            return Spectrum([part])
+    parts = []
+    for j, Z in enumerate(reference.factors):
+        require_memory(Z, "CDO's reference", Z.shape[0], lambda M: 5 * M * M, remedy=_COARSER)
+        parts.append(symmetric_spectrum(_densities(Z, Z, sigma[j : j + 1])))
+    return Spectrum(parts)
+
+
+def squared_inverse_of(reference: Reference, sigma: np.ndarray, c: float):
+    """Return a function from V (n, M) to V (L + c)⁻², (n, M); L to a trace error far below c."""
+    # Fitted models are pickled, which a lambda cannot be.
+    return partial(spectrum_of(reference, sigma, _FAR_BELOW * c).squared_inverse, c=c)
+
+
+def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
+    """Return eigenvalues and eigenvectors of the numerical range, or None where it is large."""
+    xp = array_namespace(points)
+    volume = float(np.exp(log_volume(sigma)))
+    n = points.shape[0]
+    allowed = min(trace_error * volume, 1e-6 * n)
+    most = n // _WORTHWHILE
+    found = pivoted_cholesky(GaussianKernel(sigma), points, allowed, relative=False, max_rank=most)
+    if len(found.pivots) == most and found.trace_error > allowed:
+        return None
+    Q, R = xp.linalg.qr(found.L)
+    values, rotation = symmetric_spectrum((R @ R.T) / volume)
+    return values, Q @ rotation
+
+
+class NearestMixture:
+    """argmin over γ ≥ 0 of (γ - β)ᵀ G (γ - β), G_ij = ∫ l(z_i, y) l(z_j, y) dy (supplement B).
+
+    G_ij = N(z_i - z_j; 0, 2σ²), so that it is the Gram matrix of the reference at √2 σ; its square
+    root of low rank makes the problem least squares.
+    """
+
+    def __init__(self, reference: Reference, sigma: np.ndarray):
+        sigma = np.sqrt(2.0) * sigma
+        trace = reference.size / float(np.exp(log_volume(sigma)))
+        self._spectrum = spectrum_of(reference, sigma, _FAR_BELOW * trace)
+        self._kept, self._roots, root = self._spectrum.root(_NEGLIGIBLE)
+        self._root = to_numpy(root)
+
+    def __call__(self, beta: np.ndarray) -> np.ndarray:
+        """Return γ, shape (n, M), for rows β (n, M), not normalised."""
+        gamma = np.array(beta)
+        bad = np.any(beta < 0.0, axis=1)
+        # Ratios alone matter, and of one size no tolerance is too large.
+        scaled = beta[bad] / np.max(np.abs(beta[bad]), axis=1, keepdims=True, initial=0.0)
+        xp = array_namespace(self._spectrum.values)
+        projected = to_numpy(self._spectrum.project(xp.asarray(scaled)))
+        target = projected[:, self._kept] * self._roots
+        gamma[bad] = nonnegative_least_squares(self._root, target)
+        return gamma
+
+
+def make_kernel(name: str, bandwidth: np.ndarray, periods):
+    """Return the kernel of x: one of `KERNELS`, or a product where columns have periods."""
+    if periods is None or all(period is None for period in periods):
+        return KERNELS[name](bandwidth)
+    return ProductKernel(
+        tuple(
+            KERNELS[name](scale) if period is None else PeriodicKernel(scale, period, name)
+            for scale, period in zip(bandwidth, periods, strict=True)
+        )
+    )
+
+
+class Groups:
+    """Distinct rows of x with the outputs of each, from X (N, d_x) and Y (N, d_y).
+
+    Attributes
+    ----------
+    X
+        Distinct rows, shape (G, d_x), sorted.
+    Y
+        Outputs, shape (N, d_y), those of one input together, in the order of the inputs.
+    counts
+        n_i, numpy integers, shape (G,).
+    """
+
+    def __init__(self, X, Y):
+        # Adding 0 makes -0 and 0 one value.
+        rows = to_numpy(X) + 0.0
+        if rows.shape[1]:
+            distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+        else:
+            distinct, inverse = rows[:1], np.zeros(len(rows), dtype=np.intp)
+        order = np.argsort(inverse.reshape(-1), kind="stable")
+        self._group = inverse.reshape(-1)[order]
+        self.counts = np.bincount(self._group)
+        self.X, self.Y = array_namespace(Y).asarray(distinct), take_rows(Y, order)
+
+    def _shares(self, reference: Reference, sigma: np.ndarray) -> Iterator[tuple]:
+        """Yield slices of groups with their shares of the group means L̄ of l(y, Z).
+
+        A slice is of the groups that a block of outputs belongs to, and its share of shape
+        (groups, M); the mean of a group is the sum of its shares.
+        """
+        xp = array_namespace(self.Y)
+        for rows in row_blocks(len(self._group), reference.size // _ROWS_AT_ONCE):
+            group = self._group[rows]
+            groups = slice(int(group[0]), int(group[-1]) + 1)
+            values = reference.rows(self.Y[rows, :], sigma)
+            if len(group) > groups.stop - groups.start:
+                values = sum_runs(values, np.flatnonzero(np.diff(group, prepend=-1)))
+            yield groups, values / xp.asarray(self.counts[groups, None] * 1.0)
+
+    def means(self, reference: Reference, sigma: np.ndarray, F=None):
+        """Return L̄, shape (G, M), or L̄ F, shape (G, q), for F (M, q) with nothing N × M held."""
+        xp, width = array_namespace(self.Y), reference.size if F is None else F.shape[1]
+        total = xp.zeros((len(self.counts), width), dtype=self.Y.dtype)
+        for groups, share in self._shares(reference, sigma):
+            total[groups, :] += share if F is None else share @ F
+        return total
+
+    def reference_weights(self, reference: Reference, sigma: np.ndarray, S):
+        """Return S L̄, shape (n, M), for S (n, G); n G M multiplications, nothing N × M held."""
+        total = array_namespace(S).zeros((S.shape[0], reference.size), dtype=S.dtype)
+        for groups, share in self._shares(reference, sigma):
+            total += S[:, groups] @ share
+        return total
+
+
+class InputFactor:
+    """(K + Nα diag(1/n_i))⁻¹ on the distinct rows of x, factorised symmetrically.
+
+    It equals D^½ (D^½ K D^½ + Nα)⁻¹ D^½ with D = diag(n_i), and applied to group means it is
+    exactly the solution with all N rows. One G × G matrix, formed by rows and factorised in place;
+    where the ridge Nα is large beside K, a few columns are solved for without a factor, by
+    conjugate gradients to rounding.
+    """
+
+    def __init__(self, kernel, groups: Groups, ridge: float):
+        X = groups.X
+        self._kernel, self._X, self._ridge = kernel, X, ridge
+        self._root = array_namespace(X).asarray(np.sqrt(groups.counts))[:, None]
+        require_memory(X, "CDO with distinct rows of x", X.shape[0], lambda G: G * G)
+        self._matrix = _weighted_gram(kernel, X, self._root)
+        self._steps, self._known = few_steps(self._matrix, ridge), None
+        # Where few steps are enough, nothing is near to singular.
+        self.jitter = 0.0 if self._steps is not None else self._factor.jitter
+
+    @property
+    def _factor(self):
+        """The factor, which takes the place of the matrix."""
+        if self._known is None:
+            self._known = factor_positive_definite(self._matrix, shift=self._ridge, overwrite=True)
+            self._matrix = None
+        return self._known
+
+    def solve(self, B):
+        """Return (K + Nα diag(1/n_i))⁻¹ B, shape (G, q), for B (G, q)."""
+        if self._known is None and self._steps is not None and B.shape[1] <= _FEW_COLUMNS:
+            solved = conjugate_gradients(self._matrix, self._root * B, self._ridge, self._steps)
+            return self._root * solved
+        return self._root * self._factor.solve(self._root * B)
+
+    def similarities(self, X):
+        """Return k(x, x_i), shape (n, G), each row divided by its largest."""
+        return scaled_similarities(self._kernel, X, self._X)
+
+
+def _weighted_gram(kernel, X, root):
+    """Return D^½ K D^½, shape (G, G): its lower triangle by rows of blocks, then mirrored."""
+    matrix = array_namespace(X).empty((X.shape[0], X.shape[0]), dtype=X.dtype)
+    for rows in row_blocks(X.shape[0], X.shape[0], like=X):
+        values = kernel(X[rows, :], X[: rows.stop, :])
+        values *= root[rows, :]
+        values *= root[: rows.stop, :].T
+        matrix[rows, : rows.stop] = values
+        matrix[: rows.start, rows] = values[:, : rows.start].T
+    return matrix
+
+
+def scaled_similarities(kernel, A, B):
+    """Return k(a, b), shape (len A, len B), each row divided by its largest.
+
+    Weights are divided by their sum, so that only ratios matter; far from all inputs every k
+    underflows, and the ratios do not.
+    """
+    exponents = kernel.log(A, B)
+    return exp_of_negative(exponents - array_namespace(A).max(exponents, axis=1, keepdims=True))
+
+
+FACTORS_X = 2.0 ** np.arange(-5, 3)
+"""Times the median distance over √2: from 1/32, because structure on a surface or over a week is
+small compared with the distance of two of its points, to 4."""
+
+REGULARIZATIONS = {1: log_grid(1e-7, 1.0, 8), 2: log_grid(1e-6, 1e-1, 5)}
+OUTPUT_REGULARIZATIONS = {1: log_grid(1e-5, 1e2, 8), 2: log_grid(1e-4, 1e2, 4)}
+"""By d_y, where 2 stands for more than one; α′ times the volume of the reference's box, in which
+the largest eigenvalue of L/M is about 1: from almost no to very strong regularisation."""
+
+_BANDWIDTHS_Y = {1: (8, 1.0), 2: (5, 2.0)}
+_WITHOUT_EFFECT, _OVERLAP = 1e-6, 1e-12
+_FEWER = "let fewer rows take part in it (tuning_rows), or give all hyper-parameters"
+
+
+class Hyperparameters(NamedTuple):
+    """Bandwidths, α and α′; None where they are to be chosen."""
+
+    bandwidth_x: object
+    bandwidth_y: object
+    regularization: object
+    output_regularization: object
+
+
+def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
+    """Choose what is None by a held-out criterion.
+
+    For every fold and σ_x one eigendecomposition of K, 9G³; for every σ_y and α then n G r + n r² A
+    multiplications for rank r of L and A values of α′, which is diagonal in L's eigenbasis. The
+    scores have shape (σ_x, σ_y, α, α′), higher is better.
+    """
+    grids = _grids(model, X, Y, reference)
+    published = model.scaling == "published"
+    shifts = grids.output_regularization * (1 if published else reference.size)
+    bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
+    widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
+    kernels = [make_kernel(model.kernel_x, sigma, model._periods) for sigma in widths]
+    criterion, least = CRITERIA[model.selection], float(np.min(grids.regularization))
+    score = np.zeros([len(grid) for grid in grids])
+    for held_out in folds:
+        rows = complement(held_out, Y.shape[0])
+        groups = Groups(take_rows(X, rows), take_rows(Y, rows))
+        outputs = take_rows(Y, held_out)
+        of_y = [(basis, basis.means(groups), basis.at(outputs)) for basis in bases]
+        for i, kernel in enumerate(kernels):
+            path = _InputPath(kernel, groups, take_rows(X, held_out), least * len(rows))
+            for j, (basis, means, test) in enumerate(of_y):
+                rotated = path.vectors.T @ means
+                for k, alpha in enumerate(grids.regularization):
+                    beta = basis.filtered(path.solution(rotated, float(alpha) * len(rows)))
+                    score[i, j, k] -= criterion(basis, beta, test, model.weights == "signed")
+    best = best_index(score / Y.shape[0])
+    chosen = Hyperparameters(*(grid[i] for grid, i in zip(grids, best, strict=True)))
+    return chosen, {**grids._asdict(), "score": score / Y.shape[0]}
+
+
+def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
+    """Return the candidates: given values, and the default grids of the others."""
+    kind = min(2, Y.shape[1])
+    points, values = to_numpy(reference.points), to_numpy(Y)
+    extent = np.ptp(points, axis=0)
+    path = OUTPUT_REGULARIZATIONS[kind] / np.prod(extent)
+    if model.scaling == "published":
+        path = path * reference.size
+    given = model.regularization, model.output_regularization
+    alphas, primes = (
+        grid if known is None else np.array([known])
+        for known, grid in zip(given, (REGULARIZATIONS[kind], path), strict=True)
+    )
+    of_x = [model.bandwidth_x] if model.bandwidth_x is not None else _bandwidths_x(model, X)
+    if model.bandwidth_y is not None:
+        of_y = as_bandwidths(model.bandwidth_y, Y.shape[1], "bandwidth_y")[None, :]
+    else:
+        count, steps = _BANDWIDTHS_Y[kind]
+        lowest = steps * extent / (reference.size ** (1.0 / Y.shape[1]) - 1.0)
+        highest = np.maximum(values.std(axis=0), lowest)
+        of_y = np.geomspace(lowest, highest, count)
+    return Hyperparameters(of_x, of_y, alphas, primes)
+
+
+def _bandwidths_x(model, X) -> list:
+    """Return multiples of the median distance over √2; a column at a time where one has a period.
+
+    If all rows are equal, every bandwidth gives the same kernel.
+    """
+    values = to_numpy(X)
+    if not np.any(np.ptp(values, axis=0)):
+        return [1.0]
+    if model._periods is None or all(period is None for period in model._periods):
+        return list(FACTORS_X * median_trick(values, 0.5, "X"))
+    columns = (values[:, i : i + 1] for i in range(values.shape[1]))
+    each = [_median_way(c, p) for c, p in zip(columns, model._periods, strict=True)]
+    return list(FACTORS_X[:, None] * np.array(each))
+
+
+def _median_way(column: np.ndarray, period) -> float:
+    """Return the median distance of different values, the shorter way round a period, over √2."""
+    values = np.unique(column)[:, None]
+    if len(values) == 1:
+        return 1.0
+    if period is None:
+        return median_trick(column, 0.5, "X")
+    ways = PeriodicKernel(1.0, float(period)).arc(column, column)
+    ways = ways[ways > 0.0]
+    return float(np.median(ways) / np.sqrt(2.0)) if len(ways) else 1.0
+
+
+class _InputPath:
+    """k(x, X)(K + ridge diag(1/n_i))⁻¹ for all ridges, from one spectrum of D^½ K D^½."""
+
+    def __init__(self, kernel, groups: Groups, X, least_ridge: float):
+        xp = array_namespace(X)
+        # K, its symmetric part, eigenvectors and what LAPACK works in.
+        require_memory(
+            X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER
+        )
+        root = xp.asarray(np.sqrt(groups.counts))
+        K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
+        values, vectors = symmetric_spectrum(0.5 * (K + K.T))
+        # What every ridge makes negligible is left out.
+        kept = np.flatnonzero(to_numpy(values) > _WITHOUT_EFFECT * least_ridge)
+        self._values = take_rows(values, kept)
+        self.vectors = root[:, None] * take_columns(vectors, kept)
+        self._features = scaled_similarities(kernel, X, groups.X) @ self.vectors
+
+    def solution(self, rotated, ridge: float):
+        """Return the solution at every x for group means in the eigenbasis, shape (n, r)."""
+        return (self._features / (self._values + ridge)) @ rotated
+
+
+class OutputBasis:
+    """The eigenbasis of L for one σ_y, without directions that every shift makes negligible.
+
+    A direction of eigenvalue λ contributes λ/(λ + c)² to the density.
+
+    `shifts` are the candidates of c.
+    """
+
+    def __init__(self, reference: Reference, sigma: np.ndarray, shifts: np.ndarray):
+        self._reference, self._sigma = reference, sigma
+        xp = array_namespace(reference.points)
+        spectrum = spectrum_of(reference, sigma)
+        values = to_numpy(spectrum.values)
+        floor = min(_WITHOUT_EFFECT * np.min(shifts), 0.5 * values.max())
+        kept = np.flatnonzero(values > floor)
+        identity = xp.asarray(np.eye(len(values))[kept])
+        self.vectors = spectrum.expand(identity).T
+        self._filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
+        # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
+        *_, root = spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
+        self.overlap_root = (root @ self.vectors).T
+        self.ones = xp.sum(self.vectors, axis=0)
+
+    def at(self, Y):
+        """Return l(y, Z) in the basis, shape (n, r), for y (n, d_y)."""
+        return self._reference.rows(Y, self._sigma) @ self.vectors
+
+    def means(self, groups: Groups):
+        """Return the group means of `at`, shape (G, r)."""
+        return groups.means(self._reference, self._sigma, self.vectors)
+
+    def filtered(self, solution):
+        """Return β in the basis for every shift, shape (A, n, r), for a solution (n, r)."""
+        return solution[None, :, :] * self._filters[:, None, :]
+
+
+def _squared_error(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
+    """Return Σ over rows of ½∫p̂² - p̂(y|x) for each shift, shape (A,).
+
+    The density is that of the signed weights. Where these are to be used, their sum must be
+    positive at every row.
+    """
+    xp = array_namespace(beta)
+    rooted = _rows_times(beta, basis.overlap_root)
+    total = xp.tensordot(beta, basis.ones, axes=1)
+    square = xp.vecdot(rooted, rooted)
+    value = xp.vecdot(beta, test[None, :, :])
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        loss = to_numpy(xp.sum(0.5 * square / total**2 - value / total, axis=1))
+    if signed:
+        loss = np.where(to_numpy(xp.all(total > 0.0, axis=1)), loss, np.inf)
+    return loss
+
+
+def _negative_log_likelihood(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
+    """Return -Σ log p over rows for each shift, shape (A,), with the negative weights clipped."""
+    xp = array_namespace(beta)
+    weights = xp.clip(_rows_times(beta, basis.vectors.T), min=0.0)
+    at_points = test @ basis.vectors.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = xp.vecdot(weights, at_points[None, :, :]) / xp.sum(weights, axis=2)
+        return -to_numpy(xp.sum(xp.log(ratio), axis=1))
+
+
+def _rows_times(beta, matrix):
+    """Return beta @ matrix for beta (A, n, r): one product, where there are many of few rows."""
+    xp = array_namespace(beta)
+    A, n, r = beta.shape
+    return xp.reshape(xp.reshape(beta, (A * n, r)) @ matrix, (A, n, matrix.shape[1]))
+
+
+CRITERIA = {"squared-error": _squared_error, "likelihood": _negative_log_likelihood}
+
 
 _REMEDY = "raise regularization or output_regularization, or keep to x near the training rows"
 _AT_ONCE = 1 << 25  # numbers of a matrix of weights
 _FEW = 8  # as many times fewer reference points than inputs: solved for once, in the fit
 
 
+@dataclass(eq=False, repr=False)
 class CDO(SignedMixture):
     """Predict the density of a few y given x, by conditional density operators, up to 10,000 rows.
 
@@ -112,40 +696,22 @@ class CDO(SignedMixture):
         "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        output_regularization=None,
-        *,
-        kernel_x="gaussian",
-        periods=None,
-        reference=None,
-        reference_box=None,
-        weights="clipped",
-        scaling="corrected",
-        selection="squared-error",
-        folds=5,
-        tuning_rows=2000,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.output_regularization = output_regularization
-        self.kernel_x = kernel_x
-        self.periods = periods
-        self.reference = reference
-        self.reference_box = reference_box
-        self.weights = weights
-        self.scaling = scaling
-        self.selection = selection
-        self.folds = folds
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    output_regularization: float | None = None
+    _: KW_ONLY
+    kernel_x: str = "gaussian"
+    periods: Sequence | None = None
+    reference: int | Sequence[int] | None = None
+    reference_box: Sequence | None = None
+    weights: str = "clipped"
+    scaling: str = "corrected"
+    selection: str = "squared-error"
+    folds: int = 5
+    tuning_rows: int | None = 2000
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1])
@@ -156,9 +722,9 @@ class CDO(SignedMixture):
             if self.periods is not None:
                 pairs = zip(self.periods, units.std_x, strict=True)
                 self._periods = [period and period / std for period, std in pairs]
-        self._reference = operator.make_reference(Y, self.reference, box)
+        self._reference = make_reference(Y, self.reference, box)
         self.cv_results_ = {}
-        self._groups = operator.Groups(X, Y)
+        self._groups = Groups(X, Y)
         self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points
         chosen = Hyperparameters(
             self.bandwidth_x, self.bandwidth_y, self.regularization, self.output_regularization
@@ -176,9 +742,9 @@ class CDO(SignedMixture):
         M = self._reference.size
         shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
         given = self._reference, self.bandwidth_y_
-        self._squared_inverse = operator.squared_inverse_of(*given, shift)
-        kernel = operator.make_kernel(self.kernel_x, self.bandwidth_x_, self._periods)
-        self._inputs = operator.InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
+        self._squared_inverse = squared_inverse_of(*given, shift)
+        kernel = make_kernel(self.kernel_x, self.bandwidth_x_, self._periods)
+        self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
         self._solved_outputs = None
         if self.n_distinct_ >= _FEW * M and self.weights != "signed":
@@ -194,14 +760,14 @@ class CDO(SignedMixture):
             products = self._groups.means(*given, filtered)
             self._moment_coef = self._inputs.solve(products)
         elif self.weights == "projected":
-            self._nearest = operator.NearestMixture(*given)
+            self._nearest = NearestMixture(*given)
 
     def _check_parameters(self, d_x: int):
         for name in ("regularization", "output_regularization"):
             checks.positive(name, getattr(self, name), optional=True)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
         choices = {
-            "kernel_x": operator.KERNELS,
+            "kernel_x": KERNELS,
             "weights": ("clipped", "signed", "projected"),
             "scaling": ("corrected", "published"),
             "selection": CRITERIA,

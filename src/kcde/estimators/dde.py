@@ -1,13 +1,13 @@
 """Kernel exponential families by doubly dual embedding (dde: Dai et al., AISTATS 2019)."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
-from kcde.estimators._dde.functions import FEATURES, KERNEL_REACH, POINTS, KernelSum, UniformBase
-from kcde.estimators._dde.optimum import Likelihood
+from kcde.estimators._dde import FEATURES, KERNEL_REACH, POINTS, KernelSum, Likelihood, UniformBase
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
@@ -18,17 +18,11 @@ from kcde.seeding import generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
 _FEWEST_ROWS = 5  # for holding rows out
-_COUNTS = (
-    "features",
-    "hidden_units",
-    "latent",
-    "iterations",
-    "patience",
-    "batch_size",
-)
+_COUNTS = ("features", "hidden_units", "latent", "iterations", "patience", "batch_size")
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
+@dataclass(eq=False, repr=False)
 class DDE(ExponentialFamily):
     """Predict the density of y given x, by doubly dual embedding, for hundreds of rows and more.
 
@@ -125,7 +119,7 @@ class DDE(ExponentialFamily):
 
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
-    _trainer: ClassVar[str] = "kcde.estimators._dde.model"
+    _trainer: ClassVar[str] = "kcde.estimators._networks.dde"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
     selection_rule: ClassVar[str] = (
@@ -135,56 +129,30 @@ class DDE(ExponentialFamily):
 
     tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False, saved=False)
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        dual_weight=1.0,
-        base_std=1.0,
-        *,
-        bandwidth_scale=0.5,
-        base="gaussian",
-        density_weight=None,
-        basis="points",
-        features=1000,
-        hidden_units=64,
-        latent=64,
-        sampler_layers=3,
-        dual_layers=3,
-        iterations=5000,
-        validation=0.2,
-        patience=1000,
-        refit=True,
-        batch_size=100,
-        learning_rate=1e-4,
-        snapshots=(),
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.dual_weight = dual_weight
-        self.base_std = base_std
-        self.bandwidth_scale = bandwidth_scale
-        self.base = base
-        self.density_weight = density_weight
-        self.basis = basis
-        self.features = features
-        self.hidden_units = hidden_units
-        self.latent = latent
-        self.sampler_layers = sampler_layers
-        self.dual_layers = dual_layers
-        self.iterations = iterations
-        self.validation = validation
-        self.patience = patience
-        self.refit = refit
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.snapshots = snapshots
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    dual_weight: float = 1.0
+    base_std: float = 1.0
+    _: KW_ONLY
+    bandwidth_scale: float = 0.5
+    base: str = "gaussian"
+    density_weight: float | None = None
+    basis: str = "points"
+    features: int = 1000
+    hidden_units: int = 64
+    latent: int = 64
+    sampler_layers: int = 3
+    dual_layers: int = 3
+    iterations: int = 5000
+    validation: float = 0.2
+    patience: int = 1000
+    refit: bool = True
+    batch_size: int = 100
+    learning_rate: float = 1e-4
+    snapshots: Sequence[int] = ()
+    random_state: int = 0
+    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "DDE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
@@ -207,7 +175,7 @@ class DDE(ExponentialFamily):
         return self
 
     def _fit(self, X, Y):
-        from kcde.estimators._dde.model import resolve_parameters
+        from kcde.estimators._networks.dde import resolve_parameters
 
         self._check_parameters()
         X, Y = to_numpy(X), to_numpy(Y)
@@ -239,7 +207,7 @@ class DDE(ExponentialFamily):
 
     def _trained(self, X, Y, held: int, target: int, snapshots):
         """Train for `target` iterations at most, with some rows held out or on all."""
-        from kcde.estimators._dde.training import Task, train
+        from kcde.estimators._networks.dde import Task, train
 
         state, order, held_out = self.random_state, np.arange(len(Y)), None
         if held:

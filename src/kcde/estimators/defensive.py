@@ -1,5 +1,6 @@
 """Any conditional density with a share of a broad one, so that no point has almost no density."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from kcde.estimators._shared import checks
@@ -22,6 +23,7 @@ class _TagsOfInner:
         return KCEF.tags if inner is None else inner.tags
 
 
+@dataclass(eq=False, repr=False)
 class Defensive(Floored):
     """Predict any density of y given x with a floor under it, where outliers would rule the fit.
 
@@ -93,31 +95,23 @@ class Defensive(Floored):
 
     tags = _TagsOfInner()
 
-    def __init__(
-        self,
-        estimator=None,
-        weight=0.01,
-        base_std=None,
-        *,
-        repeats=None,
-        tuning_rows=None,
-        random_state=0,
-        standardize=True,
-    ):
-        self.estimator = estimator
-        self.weight = weight
-        self.base_std = base_std
-        self.repeats = repeats
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    estimator: object = None
+    weight: float = 0.01
+    base_std: float | None = None
+    _: KW_ONLY
+    repeats: int | None = None
+    tuning_rows: int | None = None
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         from sklearn.base import clone
 
         self._set_weight(self.weight)
         checks.positive("base_std", self.base_std, optional=True)
-        inner = self._default() if self.estimator is None else clone(self.estimator)
+        default = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
+        inner = KCEF(selection="likelihood", **default)
+        inner = inner if self.estimator is None else clone(self.estimator)
         if isinstance(inner, Standardised):
             raise ValueError("q_0 is around 0 in the units of y: give the estimator itself")
         few = Y.shape[0] < _FEW_ROWS
@@ -128,10 +122,6 @@ class Defensive(Floored):
         groups = grouping(inner, self._labels)
         self.estimator_ = without_standardising(inner).fit(X, Y, **groups)
         self.base_std_ = float(std)
-
-    def _default(self) -> KCEF:
-        rows, state = self.tuning_rows, self.random_state
-        return KCEF(selection="likelihood", tuning_rows=rows, random_state=state)
 
     @property
     def _inside(self):

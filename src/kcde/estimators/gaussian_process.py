@@ -1,13 +1,17 @@
 """Exact Gaussian process regression (Rasmussen and Williams, 2006, chapters 2 and 5)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
-from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
 from kcde.estimators._shared import checks
+from kcde.estimators._shared.marginal_likelihood import (
+    Hyperparameters,
+    maximise_marginal_likelihood,
+)
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.threads import limit_threads
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
@@ -24,6 +28,7 @@ _ROWS = 256
 """Points predicted at once: enough for a triangular solve to be limited by arithmetic."""
 
 
+@dataclass(eq=False, repr=False)
 class GaussianProcess(Pushforward):
     """Predict a normal density of y given x with a smooth mean, for up to a few thousand rows.
 
@@ -94,26 +99,15 @@ class GaussianProcess(Pushforward):
         "2000 training rows"
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        signal_std=None,
-        noise_std=None,
-        *,
-        kernel="gaussian",
-        centre=True,
-        tuning_rows=TUNING_ROWS,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.signal_std = signal_std
-        self.noise_std = noise_std
-        self.kernel = kernel
-        self.centre = centre
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    signal_std: float | Sequence[float] | None = None
+    noise_std: float | Sequence[float] | None = None
+    _: KW_ONLY
+    kernel: str = "gaussian"
+    centre: bool = True
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         xp = array_namespace(Y)

@@ -1,15 +1,257 @@
-"""Joint distribution learning with polynomials (jdl, section 4.5)."""
+"""Joint distribution learning with polynomials (jdl, section 4.5), sums of squares: (23), (39).
 
-from typing import ClassVar
+By an interior-point method implemented here, or as a program for Clarabel. Here a polynomial of the
+product space is known by its values at as many points as the space has dimensions (Löfberg and
+Parrilo 2004). There the Gram matrix enters as diag(U A Uᵀ), and the system of an interior-point
+step is an elementwise product of two matrices instead of a sum over pairs of monomials: N² k + k³/3
+multiplications for k points, where a general solver needs N⁶.
 
-from kcde.estimators._low_rank.basis import PolynomialBasis
-from kcde.estimators._low_rank.sums_of_squares import solve_by_samples, solve_with_clarabel
+Both minimise scale |H|² - 2 C·H, with C (m_Y, m_X) in the orthonormal bases, scale 1 + λ, and
+polynomials in x and in y of one even degree.
+"""
+
+import itertools
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from scipy import sparse
+
+from kcde.arrays import array_namespace, to_numpy
+from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
+from kcde.estimators._low_rank.constraints import ConstrainedSolution
 from kcde.estimators._shared import checks
 from kcde.estimators.jdl import JointDistribution
+
+_STEPS = 100
+_TOLERANCE = 1e-10
+_CANDIDATES = 5000
+# Number of entries of the Gram matrix beyond which a blocked factorisation is faster.
+_SMALL = 1000
+
+
+class _Problem(NamedTuple):
+    """Values at the points: of Ψ_Y ⊗ Ψ_X, Φ (k, k), and of those of half the degree, U (k, N)."""
+
+    values: np.ndarray
+    half: np.ndarray
+    target: np.ndarray
+    """g: the unconstrained coefficients, shape (k,); its first entry is that of the constant, 1."""
+    quadratic: np.ndarray
+    """Φ Π Φᵀ, where Π leaves the first coefficient out."""
+
+
+class _Iterate(NamedTuple):
+    """Multipliers of the values y (k,), Gram matrix A (N, N), S = Uᵀ diag(y) U (N, N)."""
+
+    y: np.ndarray
+    A: np.ndarray
+    S: np.ndarray
+
+
+def solve_by_samples(
+    linear, scale: float, basis_x: PolynomialBasis, basis_y: PolynomialBasis
+) -> ConstrainedSolution:
+    """Minimise scale |H|² - 2 linear·H subject to H_11 = 0 and 1 + Ψ_Y H Ψ_Xᵀ a sum of squares.
+
+    A primal-dual method with the direction of Helmberg, Kojima and Monteiro and Mehrotra's
+    corrector. What it returns is a sum of squares to rounding, being made from a Gram matrix. Some
+    fifteen steps for k = m_X m_Y = 25, 225, 1225 and N = 9, 36, 100 (d = 1, 2, 3 and q = 4).
+    """
+    (full_x, half_x), (full_y, half_y) = _samples(basis_x), _samples(basis_y)
+    values, target = np.kron(full_y, full_x), (to_numpy(linear) / scale).ravel().copy()
+    target[0] = 1.0
+    quadratic = values[:, 1:] @ values[:, 1:].T
+    problem = _Problem(values, np.kron(half_y, half_x), target, quadratic)
+    # Multipliers of the average over the training rows, under which the basis is orthonormal, so
+    # that S = I, and A = I/N.
+    first = np.zeros(len(target))
+    first[0] = 1.0
+    y, N = np.linalg.solve(values.T, first), problem.half.shape[1]
+    size = 1.0 + np.linalg.norm(target)
+    iterate, status = _Iterate(size * y, np.eye(N) / N, size * _gram(problem, y)), "iteration limit"
+    for iteration in range(_STEPS):
+        residual, misfit = _residual(problem, iterate)
+        if residual <= _TOLERANCE:
+            # Of the Gram matrix of 1 + h, scaled so that H_11 = 0.
+            M = np.linalg.solve(values, _diagonal(problem, iterate.A))
+            M = M / M[0]
+            M[0] = 0.0
+            H = array_namespace(linear).asarray(M.reshape(linear.shape))
+            return ConstrainedSolution(H, "optimal", residual, iteration)
+        try:
+            iterate, length = _step(problem, iterate, misfit)
+        except np.linalg.LinAlgError:
+            status = "singular system"
+            break
+        if length < 1e-6:
+            status = "no progress"
+            break
+    raise FloatingPointError(
+        f"the interior-point method stopped early: status {status}, residual {residual:.3g} after "
+        f"{iteration} steps; raise the regularization or use solver='clarabel'"
+    )
+
+
+def _samples(basis: PolynomialBasis) -> tuple[np.ndarray, np.ndarray]:
+    """Return all polynomials and those of half the degree at well-spread training rows.
+
+    Approximate Fekete points: the rows that QR with column pivoting takes first.
+    """
+    n = basis.points.shape[0]
+    few = slice(0, n, max(1, n // _CANDIDATES))
+    values = to_numpy(basis.coordinates(few))
+    pivots = scipy.linalg.qr(values.T, mode="r", pivoting=True)[1][: basis.rank]
+    chosen = values[np.sort(pivots)]
+    return chosen, chosen[:, : len(graded_exponents(basis.points.shape[1], basis.degree // 2))]
+
+
+def _gram(problem: _Problem, y) -> np.ndarray:
+    return problem.half.T @ (y[:, None] * problem.half)
+
+
+def _diagonal(problem: _Problem, matrix) -> np.ndarray:
+    """Return diag(U A Uᵀ), shape (k,)."""
+    return np.einsum("ki,ki->k", problem.half @ matrix, problem.half)
+
+
+def _residual(problem: _Problem, iterate: _Iterate) -> tuple[float, np.ndarray]:
+    """Return the larger of relative gap and relative misfit, and the misfit in values, (k,)."""
+    m = problem.target.copy()
+    m[1:] += problem.values[:, 1:].T @ iterate.y
+    misfit = problem.values @ m - _diagonal(problem, iterate.A)
+    gap = np.sum(iterate.A * iterate.S) / (1.0 + m @ m)
+    return max(gap, np.linalg.norm(misfit) / np.linalg.norm(problem.values @ m)), misfit
+
+
+def _step(problem: _Problem, iterate: _Iterate, misfit) -> tuple[_Iterate, float]:
+    """Take a predictor-corrector step; return the iterate and the step length."""
+    U, (y, A, S) = problem.half, iterate
+    N = len(S)
+    lower_s, lower_a = np.linalg.cholesky(S), np.linalg.cholesky(A)
+    W = scipy.linalg.cho_solve((lower_s, True), np.eye(N))
+    system = problem.quadratic + (U @ A @ U.T) * (U @ W @ U.T)
+    factor = scipy.linalg.cho_factor(system, lower=True, check_finite=False)
+
+    def direction(centre):
+        dy = scipy.linalg.cho_solve(factor, _diagonal(problem, centre - A) - misfit)
+        dS = _gram(problem, dy)
+        dA = centre - A - A @ dS @ W
+        return dy, 0.5 * (dA + dA.T), dS
+
+    mu = np.sum(A * S) / N
+    _, dA, dS = direction(np.zeros_like(A))
+    length = min(_longest(lower_a, dA), _longest(lower_s, dS))
+    left = np.sum((A + length * dA) * (S + length * dS)) / (N * mu)
+    correction = dA @ dS @ W
+    centring = max(left, 0.0) ** 3 * mu
+    dy, dA, dS = direction(centring * W - 0.5 * (correction + correction.T))
+    length = min(1.0, 0.95 * min(_longest(lower_a, dA), _longest(lower_s, dS)))
+    y = y + length * dy
+    return _Iterate(y, A + length * dA, _gram(problem, y)), length
+
+
+def _longest(lower, change) -> float:
+    """Return the longest step, at most 2, that keeps L Lᵀ + step × change semidefinite."""
+    scaled = scipy.linalg.solve_triangular(lower, change, lower=True)
+    scaled = scipy.linalg.solve_triangular(lower, scaled.T, lower=True)
+    smallest = float(np.linalg.eigvalsh(0.5 * (scaled + scaled.T))[0])
+    return min(2.0, -1.0 / smallest) if smallest < 0.0 else 2.0
+
+
+def gram_exponents(d_x: int, d_y: int, degree: int, reduced: bool) -> list[tuple[int, ...]]:
+    """Return exponents (of x, then y) of the monomials whose squares are summed.
+
+    `reduced`: of degree at most q/2 in x and in y, rather than q in total.
+    """
+    if not reduced:
+        return graded_exponents(d_x + d_y, degree)
+    half_x, half_y = graded_exponents(d_x, degree // 2), graded_exponents(d_y, degree // 2)
+    return [x + y for y in half_y for x in half_x]
+
+
+def solve_with_clarabel(
+    linear, scale: float, basis_x: PolynomialBasis, basis_y: PolynomialBasis, *, reduced: bool
+) -> ConstrainedSolution:
+    """Minimise scale |H|² - 2 linear·H subject to H_11 = 0 and 1 + Ψ_Y H Ψ_Xᵀ a sum of squares.
+
+    Unknowns are M = H + e e_1ᵀ, the coefficients of 1 + h, and the Gram matrix A ⪰ 0 of size N.
+    For each monomial of 1 + h, or of a product of two of those in A, one equation says that both
+    have the same coefficient of it. N = 9, 36, 100 reduced and 15, 70, 210 full for d = 1, 2, 3
+    and q = 4; an interior-point step costs N⁶ at most.
+    """
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    # One thread: results may not depend on how many cores there are.
+    settings.verbose, settings.max_threads = False, 1
+    exponents = gram_exponents(
+        basis_x.points.shape[1], basis_y.points.shape[1], basis_x.degree, reduced
+    )
+    C = to_numpy(linear)
+    coefficients, gram_terms = _matching(basis_x, basis_y, exponents)
+    count, entries = C.size, gram_terms.shape[1]
+    if entries > _SMALL:
+        settings.direct_solve_method = "faer"
+    normalised = sparse.csc_array(([1.0], ([0], [0])), shape=(1, count + entries))
+    equations = sparse.vstack(
+        [sparse.hstack([coefficients, -gram_terms]), normalised], format="csc"
+    )
+    cone = sparse.hstack([sparse.csc_array((entries, count)), -sparse.eye_array(entries)])
+    quadratic = sparse.diags_array(
+        np.concatenate([np.full(count, 2.0 * scale), np.zeros(entries)]), format="csc"
+    )
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(quadratic),
+        np.concatenate([-2.0 * C.ravel(), np.zeros(entries)]),
+        sparse.csc_matrix(sparse.vstack([equations, cone])),
+        np.concatenate([np.zeros(equations.shape[0] - 1), [1.0], np.zeros(entries)]),
+        [clarabel.ZeroConeT(equations.shape[0]), clarabel.PSDTriangleConeT(len(exponents))],
+        settings,
+    ).solve()
+    residual, status = float(max(solution.r_prim, solution.r_dual)), str(solution.status)
+    if status not in ("Solved", "AlmostSolved"):
+        raise FloatingPointError(
+            f"Clarabel stopped early: status {status}, residual {residual:.3g} after "
+            f"{solution.iterations} iterations; raise the regularization or use solver='samples'"
+        )
+    H = np.reshape(np.asarray(solution.x)[: C.size], C.shape).copy()
+    H[0, 0] = 0.0
+    name = "optimal" if status == "Solved" else "nearly optimal"
+    found = array_namespace(linear).asarray(H)
+    return ConstrainedSolution(found, name, residual, int(solution.iterations))
+
+
+def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):
+    """Return sparse matrices from M and from the entries of A to coefficients of monomials.
+
+    Monomials are of the standardised variables. A is given by its upper triangle by columns, off
+    the diagonal times √2, as Clarabel has it.
+    """
+    products = {
+        y + x: i for i, (y, x) in enumerate(itertools.product(basis_y.exponents, basis_x.exponents))
+    }
+    d_x = basis_x.points.shape[1]
+    rows, columns, values = [], [], []
+    pairs = ((i, j) for j in range(len(exponents)) for i in range(j + 1))
+    for column, (i, j) in enumerate(pairs):
+        total = tuple(a + b for a, b in zip(exponents[i], exponents[j], strict=True))
+        # Monomials that 1 + h cannot have come after its own, with coefficient zero.
+        rows.append(products.setdefault(total[d_x:] + total[:d_x], len(products)))
+        columns.append(column)
+        values.append(1.0 if i == j else np.sqrt(2.0))
+    shape = (len(products), len(exponents) * (len(exponents) + 1) // 2)
+    terms = sparse.csc_array((values, (rows, columns)), shape=shape)
+    of_m = np.kron(to_numpy(basis_y.inverse), to_numpy(basis_x.inverse))
+    padding = sparse.csc_array((shape[0] - of_m.shape[0], of_m.shape[1]))
+    return sparse.vstack([sparse.csc_array(of_m), padding]), terms
+
 
 SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
 
 
+@dataclass(eq=False, repr=False)
 class JPDL(JointDistribution):
     """Predict expectations of functions of y given a few x, by polynomials; no density.
 
@@ -73,20 +315,12 @@ class JPDL(JointDistribution):
         "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"
     )
 
-    def __init__(
-        self,
-        degree=4,
-        regularization=1e-3,
-        *,
-        constrained=False,
-        solver="samples",
-        standardize=True,
-    ):
-        self.degree = degree
-        self.regularization = regularization
-        self.constrained = constrained
-        self.solver = solver
-        self.standardize = standardize
+    degree: int = 4
+    regularization: float = 1e-3
+    _: KW_ONLY
+    constrained: bool = False
+    solver: str = "samples"
+    standardize: bool = True
 
     def make_basis_x(self, X):
         """Return the orthonormal polynomials over training rows X (n, d_x); n m_X² time."""

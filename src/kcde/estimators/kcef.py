@@ -1,6 +1,7 @@
 """Kernel conditional exponential family (kcef: Arbel and Gretton, AISTATS 2018)."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import log, pi
 from typing import ClassVar, NamedTuple
@@ -14,9 +15,14 @@ from kcde.estimators._kcef.natural_parameter import (
     HermiteTable,
     NaturalParameter,
 )
-from kcde.estimators._kcef.normaliser_rules import base_mass_outside, support, widest
 from kcde.estimators._kcef.score_matching import solve
-from kcde.estimators._kcef.selection import Hyperparameters, ScoreGrid
+from kcde.estimators._kcef.selection import (
+    Hyperparameters,
+    ScoreGrid,
+    base_mass_outside,
+    support,
+    widest,
+)
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
@@ -64,6 +70,7 @@ class HMCResult(NamedTuple):
     effective_sample_size: float
 
 
+@dataclass(eq=False, repr=False)
 class KCEF(ExponentialFamily):
     """Predict the density of y given x, of any shape, by score matching, for up to 2000 rows.
 
@@ -156,36 +163,20 @@ class KCEF(ExponentialFamily):
         "shared-likelihood": rules.SCORE_GRIDS,
     }
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        base_std=2.0,
-        *,
-        selection="score",
-        folds=5,
-        tuning_rows=None,
-        random_state=0,
-        isotropic=False,
-        penalty=0.0,
-        repeats=1,
-        selection_floor=0.0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.base_std = base_std
-        self.selection = selection
-        self.folds = folds
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.isotropic = isotropic
-        self.penalty = penalty
-        self.repeats = repeats
-        self.selection_floor = selection_floor
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    base_std: float = 2.0
+    _: KW_ONLY
+    selection: str = "score"
+    folds: int = 5
+    tuning_rows: int | None = None
+    random_state: int = 0
+    isotropic: bool = False
+    penalty: float = 0.0
+    repeats: int = 1
+    selection_floor: float = 0.0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         checks.positive("base_std", self.base_std)

@@ -1,6 +1,7 @@
 """Low-rank kernel logistic regression (jdl, appendix B)."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ _TOLERANCE = 1e-10
 _ROUNDING = 1e-8
 
 
+@dataclass(eq=False, repr=False)
 class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEstimator):
     """Predict the probabilities of two classes given x, from tens of rows to millions.
 
@@ -85,26 +87,15 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         density=False, positive=False, target="binary", sampler=False, several_y=False
     )
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        regularization=1e-3,
-        *,
-        tolerance=1e-3,
-        max_rank=None,
-        pivots="greedy",
-        store="auto",
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.regularization = regularization
-        self.tolerance = tolerance
-        self.max_rank = max_rank
-        self.pivots = pivots
-        self.store = store
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    regularization: float = 1e-3
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    max_rank: int | None = None
+    pivots: str = "greedy"
+    store: str = "auto"
+    random_state: int = 0
+    standardize: bool = True
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

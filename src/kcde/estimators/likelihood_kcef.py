@@ -1,17 +1,29 @@
 """Conditional exponential family by penalised maximum likelihood, for one y."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import log10
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.features import PIVOT_ROWS, KernelFeatures, output_grid, support
-from kcde.estimators._likelihood.objective import Objective, log_normalisers, minimise, spread
+from kcde.estimators._likelihood.objective import (
+    PIVOT_ROWS,
+    ArrayRows,
+    FeatureRows,
+    KernelFeatures,
+    Objective,
+    RowSource,
+    log_normalisers,
+    minimise,
+    output_grid,
+    scales,
+    spread,
+    support,
+)
 from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
-from kcde.estimators._likelihood.sources import ArrayRows, FeatureRows, RowSource, scales
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import (
     Floored,
@@ -51,6 +63,7 @@ _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 _NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all nodes
 
 
+@dataclass(eq=False, repr=False)
 class LowRankFamily(ConditionalDensity):
     """q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x) with given σ_x (d,) and σ_y, λ, most centres of x and y.
 
@@ -59,12 +72,11 @@ class LowRankFamily(ConditionalDensity):
 
     selection_rule = "nothing is chosen"
 
-    def __init__(self, bandwidths, regularization, ranks, base: LocationScale, random_state=0):
-        self.bandwidths = bandwidths
-        self.regularization = regularization
-        self.ranks = ranks
-        self.base = base
-        self.random_state = random_state
+    bandwidths: tuple
+    regularization: float
+    ranks: tuple
+    base: LocationScale
+    random_state: int = 0
 
     def _fit(self, X, Y):
         self.fit_rows(ArrayRows(X, Y))
@@ -205,6 +217,7 @@ class LowRankFamily(ConditionalDensity):
         return filled(self._y.pieces(self._span[2]), *self._base_ends(), self.base.scale)
 
 
+@dataclass(eq=False, repr=False)
 class LikelihoodKCEF(Floored):
     """Predict the density of one y given x, of any shape, from tens of rows to a million.
 
@@ -297,34 +310,19 @@ class LikelihoodKCEF(Floored):
 
     tags: ClassVar[Tags] = Tags(grouped=True, several_y=False)
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        *,
-        rank_x=None,
-        rank_y=30,
-        weight=None,
-        base="normal",
-        base_std=2.0,
-        folds=5,
-        tuning_rows=20_000,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.rank_x = rank_x
-        self.rank_y = rank_y
-        self.weight = weight
-        self.base = base
-        self.base_std = base_std
-        self.folds = folds
-        self.tuning_rows = tuning_rows
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    _: KW_ONLY
+    rank_x: int | None = None
+    rank_y: int = 30
+    weight: float | None = None
+    base: str = "normal"
+    base_std: float = 2.0
+    folds: int = 5
+    tuning_rows: int | None = 20000
+    random_state: int = 0
+    standardize: bool = True
 
     @property
     def _inside(self) -> LowRankFamily:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from math import exp, pi, sqrt
 from typing import ClassVar
@@ -41,6 +42,7 @@ _SWEEPS = 5
 IMPLEMENTATIONS = ("sugiyama", "cde")
 
 
+@dataclass(eq=False, repr=False)
 class LSCDE(SignedMixture):
     """Predict the density of y given x, of any shape, by least squares, for up to 10,000 rows.
 
@@ -127,34 +129,19 @@ class LSCDE(SignedMixture):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=None,
-        *,
-        n_centres=100,
-        selection="likelihood",
-        density_floor=None,
-        weights="clipped",
-        implementation="sugiyama",
-        folds=5,
-        isotropic=True,
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.n_centres = n_centres
-        self.selection = selection
-        self.density_floor = density_floor
-        self.weights = weights
-        self.implementation = implementation
-        self.folds = folds
-        self.isotropic = isotropic
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float | None = None
+    _: KW_ONLY
+    n_centres: int = 100
+    selection: str = "likelihood"
+    density_floor: float | None = None
+    weights: str = "clipped"
+    implementation: str = "sugiyama"
+    folds: int = 5
+    isotropic: bool = True
+    random_state: int = 0
+    standardize: bool = True
 
     def _fit(self, X, Y):
         self._check_parameters(X.shape[1], Y.shape[1])

@@ -1,15 +1,16 @@
 """Orderless neural autoregressive density estimation (Uria et al., JMLR 2016)."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from kcde.arrays import row_blocks, to_numpy
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.batch_fit import BatchFitted
 from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import generator, rng_of
@@ -18,7 +19,8 @@ HIDDEN_UNITS = (2, 10, 100)
 COMPONENTS = (1, 2, 5, 10)
 
 
-class NADE(BatchFitted, ConditionalDensity):
+@dataclass(eq=False, repr=False)
+class NADE(ConditionalDensity):
     """Predict the density of one or more y given x, by a network, from hundreds of rows on.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -104,7 +106,9 @@ class NADE(BatchFitted, ConditionalDensity):
     (2,)
     """
 
-    _trainer: ClassVar[str] = "kcde.estimators._nade.selection"
+    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+
+    _trainer: ClassVar[str] = "kcde.estimators._networks.nade"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
 
     selection_rule: ClassVar[str] = (
@@ -114,32 +118,18 @@ class NADE(BatchFitted, ConditionalDensity):
 
     tags: ClassVar[Tags] = Tags(array_api=False, grouped=True)
 
-    def __init__(
-        self,
-        hidden_units=None,
-        components=None,
-        *,
-        orders=1,
-        folds=5,
-        epochs=100,
-        patience=20,
-        batch_size=100,
-        learning_rate=0.02,
-        early_stopping=True,
-        random_state=0,
-        standardize=True,
-    ):
-        self.hidden_units = hidden_units
-        self.components = components
-        self.orders = orders
-        self.folds = folds
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.early_stopping = early_stopping
-        self.random_state = random_state
-        self.standardize = standardize
+    hidden_units: int | None = None
+    components: int | None = None
+    _: KW_ONLY
+    orders: int = 1
+    folds: int = 5
+    epochs: int | Sequence[int] = 100
+    patience: int = 20
+    batch_size: int = 100
+    learning_rate: float = 0.02
+    early_stopping: bool = True
+    random_state: int = 0
+    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "NADE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
@@ -153,10 +143,9 @@ class NADE(BatchFitted, ConditionalDensity):
         FloatingPointError
             If the training diverges.
         """
-        return self.fit_many([self], [X], [Y], [groups])[0]
+        return super().fit(X, Y, groups)
 
     def _fit(self, X, Y):
-        """Check the parameters and keep the data; `fit_many` trains."""
         sizes = self.hidden_units, self.components
         for name in ("hidden_units", "components", "orders", "patience", "batch_size"):
             optional = name in ("hidden_units", "components")
@@ -169,55 +158,10 @@ class NADE(BatchFitted, ConditionalDensity):
         if not self.early_stopping and (len(self._epochs) > 1 or None in sizes):
             needed = "hidden_units, components and one number of epochs"
             raise ValueError(f"without early_stopping nothing is chosen: give {needed}")
-        from kcde.estimators._nade.selection import Problem
+        from kcde.estimators._networks.nade import Problem
 
-        self._problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
-
-    def _batch_key(self) -> tuple:
-        """Return the values that estimators of one batch must share."""
-        parameters = self.get_params() | {"random_state": None, "orders": None}
-        parameters |= {"epochs": self._epochs, "folds": self._folds}
-        return (*parameters.values(), *self._problem.Y.shape)
-
-    @property
-    def _folds(self) -> int:
-        """At most as many as there are groups."""
-        labels = self._problem.labels
-        return self.folds if labels is None else min(self.folds, int(labels.max()) + 1)
-
-    @property
-    def _epochs(self) -> tuple:
-        """The numbers of epochs to choose from."""
-        return tuple(self.epochs) if isinstance(self.epochs, Sequence) else (self.epochs,)
-
-    @staticmethod
-    def _train(estimators: Sequence["NADE"]) -> list[Exception | None]:
-        """Train estimators one after the other; return the error of each, or None."""
-        errors: list = []
-        for estimator in estimators:
-            try:
-                estimator._take(estimator._trained())
-                errors.append(None)
-            except (FloatingPointError, ValueError) as error:
-                estimator._reset()
-                errors.append(error)
-        return errors
-
-    def _trained(self):
-        """Return the fit to the data that it keeps."""
-        from kcde.estimators._nade.selection import fit_all_updates, fit_chosen, fit_given
-        from kcde.estimators._nade.training import Recipe
-
-        recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
-        sizes = self.hidden_units, self.components
-        if not self.early_stopping:
-            return fit_all_updates(self._problem, *sizes, recipe)
-        if None not in sizes:
-            return fit_given(self._problem, *sizes, recipe, self._epochs)
-        units, components = _choices(sizes[0], HIDDEN_UNITS), _choices(sizes[1], COMPONENTS)
-        return fit_chosen(self._problem, units, components, self._folds, recipe)
-
-    def _take(self, fitted):
+        problem = Problem(to_numpy(X).T, to_numpy(Y).T, self.random_state, self._labels)
+        fitted = self._trained(problem)
         self.network_, self.epochs_ = fitted.network, fitted.epochs
         self.hidden_units_, self.components_ = fitted.units, fitted.components
         self.cv_results_ = {
@@ -227,7 +171,24 @@ class NADE(BatchFitted, ConditionalDensity):
         }
         if fitted.score.ndim > 2:
             self.cv_results_["epochs"] = np.array(self._epochs)
-        del self._problem
+
+    @property
+    def _epochs(self) -> tuple:
+        """The numbers of epochs to choose from."""
+        return tuple(self.epochs) if isinstance(self.epochs, Sequence) else (self.epochs,)
+
+    def _trained(self, problem):
+        """Return the fit to data."""
+        from kcde.estimators._networks.nade import Recipe, fit_all_rows, fit_chosen, fit_given
+
+        recipe = Recipe(self._epochs[0], self.patience, self.batch_size, self.learning_rate)
+        sizes = self.hidden_units, self.components
+        if not self.early_stopping:
+            return fit_all_rows(problem, *sizes, recipe.epochs, recipe)
+        if None not in sizes:
+            return fit_given(problem, *sizes, recipe, self._epochs)
+        units, components = _choices(sizes[0], HIDDEN_UNITS), _choices(sizes[1], COMPONENTS)
+        return fit_chosen(problem, units, components, self.folds, recipe)
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
@@ -265,7 +226,7 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _factors(self, X, Y, order) -> np.ndarray:
         """Return log p(y_o_i | x, y_o_<i) at o_i, shape (d_y, n); points are columns."""
-        from kcde.estimators._nade.training import known, log_mixture
+        from kcde.estimators._networks.nade import known, log_mixture
 
         terms = np.empty(Y.shape)
         for rows in row_blocks(Y.shape[1], self._width()):
@@ -279,7 +240,7 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def log_density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        from kcde.estimators._nade.training import log_mixture
+        from kcde.estimators._networks.nade import log_mixture
 
         Y = to_numpy(self._check_outputs(Y))
 
@@ -378,7 +339,7 @@ class NADE(BatchFitted, ConditionalDensity):
 
     def _draw(self, X, order, rng) -> np.ndarray:
         """Draw one y, shape (d_y, n), for each column of X (d_x, n), in an order of y."""
-        from kcde.estimators._nade.training import known
+        from kcde.estimators._networks.nade import known
 
         Y, observed = np.zeros((self.n_outputs_, X.shape[1])), np.zeros((self.n_outputs_, 1))
         for i in order:

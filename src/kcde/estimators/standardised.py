@@ -1,6 +1,6 @@
 """Wrappers of a density, and the one that standardises by the training rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -136,48 +136,12 @@ class Standardised(Wrapper):
         try:
             self.estimator_.fit(*scaled, **grouping(self.estimator_, groups))
         finally:
-            self._sync_fitted(Y)
+            # A training that diverged may have left a model to look at.
+            if hasattr(self.estimator_, "n_features_in_"):
+                self._open(self._units, Y)
+            else:
+                self._reset()
         return self
-
-    @staticmethod
-    def fit_many(models: Sequence["Standardised"], Xs: Sequence, Ys: Sequence) -> list:
-        """Fit models to data of their own where the estimator inside has a `fit_many`.
-
-        Parameters
-        ----------
-        models
-            With estimators of one class; each is fitted in place.
-        Xs, Ys
-            For each model, as in `fit`.
-
-        Returns
-        -------
-        list
-            The models, or the error in place of one that failed.
-        """
-        outcomes: list = list(models)
-        scaled = {}
-        for i, (model, X, Y) in enumerate(zip(models, Xs, Ys, strict=True)):
-            try:
-                scaled[i] = model._learn_scales(X, Y)
-            except ValueError as error:
-                outcomes[i] = error
-        if scaled:
-            inner = [models[i].estimator_ for i in scaled]
-            pairs = zip(*scaled.values(), strict=True)
-            fitted = type(inner[0]).fit_many(inner, *pairs, return_errors=True)
-            for i, outcome in zip(scaled, fitted, strict=True):
-                if isinstance(outcome, Exception):
-                    outcomes[i] = outcome
-                models[i]._sync_fitted(Ys[i])
-        return outcomes
-
-    def _sync_fitted(self, outputs) -> None:
-        """Mark this estimator as not fitted if the inner one is not."""
-        if hasattr(self.estimator_, "n_features_in_"):
-            self._open(self._units, outputs)
-        else:
-            self._reset()
 
     def _learn_scales(self, X, Y) -> tuple:
         """Set the units, and the unfitted clone; return X and Y in standard units."""

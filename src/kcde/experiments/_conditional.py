@@ -2,8 +2,7 @@
 
 The kernels of CDO and of the Gaussian process are stated in the units of the data, and so are those
 of smoothers; every other estimator sees standardised data, and answers in original units. One
-model is held at a time, unless its class is batch-fitted. Training rows go to the device where it
-is fitted.
+model is held at a time. Training rows go to the device where it is fitted.
 
 Hyper-parameters as the authors of cdo fixed them are functions of the training data. The paper
 states none of them; these are read from the authors' public code, its notebooks of the
@@ -43,8 +42,8 @@ from scipy.spatial.distance import pdist
 from kcde.arrays import asarray, exp_of_negative, row_blocks
 from kcde.data.made_up import DONUT_BOX
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import methods, runner
-from kcde.experiments.base import SMOKE, ArrayExperiment, parameter
+from kcde.experiments import methods
+from kcde.experiments.base import SMOKE, ArrayExperiment, attempt, parameter
 from kcde.kernels import GaussianKernel, LaplaceKernel
 from kcde.methods import METHODS
 from kcde.names import OURS
@@ -317,7 +316,7 @@ class Conditional(ArrayExperiment):
         model = methods.build(self.method, self.estimator, options, seed, rows)
         return model if self.own_units else Standardised(model)
 
-    def fits(self, units: list[int], training: Callable[[int], tuple]) -> Callable:
+    def fits(self, training: Callable[[int], tuple]) -> Callable:
         """Return a function from a unit to its model, or an error, and the seconds of the fit.
 
         `training` maps a unit to X and Y, on the host, and the seed of what is random in a fit.
@@ -328,13 +327,7 @@ class Conditional(ArrayExperiment):
             X, Y, seed = training(unit)
             return self.unfitted(X, Y, seed).fit(asarray(X, backend), asarray(Y, backend))
 
-        def fit_batch(units: list[int]) -> list:
-            trainings = [training(unit) for unit in units]
-            models = [self.unfitted(*each) for each in trainings]
-            return Standardised.fit_many(models, *([each[i] for each in trainings] for i in (0, 1)))
-
-        batch = self.batch_fits and not self.smooths
-        return runner.fits(self.estimator, units, fit_one, fit_batch, batch)
+        return lambda unit: attempt(fit_one, unit)
 
     def chosen(self, model) -> dict:
         """Return the hyper-parameters that a model used, without reference points and weights."""

@@ -12,7 +12,6 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -106,9 +105,6 @@ class Experiment:
     repeated: ClassVar[tuple[str, ...]] = ()
 
     reads_files: ClassVar[bool] = False
-
-    # Whether an estimator that can be batch-fitted trains all repetitions as one batch.
-    batch_fits: ClassVar[bool] = True
 
     data_dir: Path = parameter(Path("data"), "Folder of the raw data.", is_file=True)
     catalogue: Path | None = parameter(None, "Another catalogue.", is_file=True)
@@ -289,11 +285,6 @@ class ArrayExperiment(MethodExperiment):
     """One method on one data set, with arrays on the host or on a device."""
 
     backend: str = parameter("auto", "auto, numpy or cupy.")
-
-
-def is_batch_fitted(estimator: str) -> bool:
-    """Return whether an estimator trains all repetitions as one batch, by JAX."""
-    return hasattr(getattr(import_module(estimator_module(estimator)), estimator), "fit_many")
 
 
 def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:

@@ -84,7 +84,7 @@ class Donut(Conditional):
             drawn = repetition(number, self.points)
             return drawn.X, drawn.Y, row_seed(self.name, number)
 
-        fitted = self.fits(units, training)
+        fitted = self.fits(training)
 
         def work(number: int) -> Outcome:
             drawn = repetition(number, self.points)

@@ -196,7 +196,6 @@ class Factors(ProblemExperiment, ArrayExperiment):
     only = {"KCEF-F-anisotropic": GRIDS}
     smoke = ("smoke-joint", "grid-60")
     repeated = ("runs",)
-    batch_fits = False
 
     nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")

@@ -31,7 +31,6 @@ from kcde.data.loaders import Dataset, Rows, load, raw_file, read_table
 from kcde.estimators import Standardised
 from kcde.experiments import methods
 from kcde.experiments.base import ArrayExperiment, Outcome, Work, attempt, parameter, sized
-from kcde.experiments.runner import fits
 from kcde.methods import METHODS
 from kcde.normalisers import GaussianProposal, importance_sampling
 from kcde.seeding import rng_of, split_seed
@@ -208,10 +207,9 @@ class RBenchmark(ArrayExperiment):
         """X and Y where the estimator computes."""
         return asarray(self.data.X, self.device), asarray(self.data.Y, self.device)
 
-    def begin(self, units: list[int]) -> Work:
-        """Fit as one batch what can be, and return a function that scores."""
-        fitted = fits(self.estimator, units, self.fit, self._fit_many, self.batch_fits)
-        return lambda split: self.scored(split, *fitted(split))
+    def outcome(self, split: int) -> Outcome:
+        """Fit to a split, and score."""
+        return self.scored(split, *attempt(self.fit, split))
 
     def row(self, split: int, **more) -> dict:
         """Return the columns that all score rows of a split share."""
@@ -247,11 +245,6 @@ class RBenchmark(ArrayExperiment):
         groups = self.data.groups
         groups = None if groups is None else groups[self.rows_of(split)[0]]
         return Standardised(self.unfitted(split, **more)).fit(*self.halves(split)[0], groups)
-
-    def _fit_many(self, splits: list[int]) -> list:
-        models = [Standardised(self.unfitted(split)) for split in splits]
-        pairs = [self.halves(split)[0] for split in splits]
-        return Standardised.fit_many(models, *zip(*pairs, strict=True))
 
     def scored(self, split: int, model, seconds: float) -> Outcome:
         """Score a fitted model, or report the error of a fit."""
@@ -363,7 +356,6 @@ class LargerSets(RBenchmark):
     methods = ("KCEF", "KCEF-LL", "KCEF-LL-defensive", "LikelihoodKCEF", "NADE", "LSCDE-exact")
     methods += ("epsilon-KDE", "JDL-smoothed", "CME-smoothed", "CDO-LL", *_WITHOUT_FOLDS, "NGBoost")
     only = dict.fromkeys(("NADE", *_WITHOUT_FOLDS), _WITHOUT_GROUPS)
-    batch_fits = False
 
     splits: int = sized(2, 5, 5, "Splits, as the set makes them.", at_least=1, at_most=5)
 

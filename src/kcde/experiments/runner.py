@@ -4,7 +4,7 @@ import json
 import logging
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kcde import scores
-from kcde.experiments.base import Experiment, MethodExperiment, Outcome, attempt, is_batch_fitted
+from kcde.experiments.base import Experiment, Outcome
 from kcde.files import atomic
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,6 @@ def run(jobs, outs, *, shard: tuple[int, int] | None = None, parts: Sequence[Pat
         raise ValueError(f"give a file for each method, of a shard one; got {len(outs)}")
     for job in jobs:
         job.check()
-        if (shard or parts) and job.batch_fits and _is_batch(job):
-            batch = f"{job.estimator} trains all repetitions as one batch"
-            raise ValueError(f"{batch}: run the whole job, without --shard and --part")
     units = list(range(jobs[0].count()))
     if shard:
         index, count = shard
@@ -67,23 +64,6 @@ def computed(jobs: list[Experiment], units: list[int]) -> list[list[Outcome]]:
     return found
 
 
-def fits(
-    estimator: str, units: list[int], fit_one: Callable, fit_batch: Callable, batch: bool = True
-) -> Callable[[int], tuple[Any, float]]:
-    """Return a function from a unit to its fitted model, or an error, and its seconds.
-
-    One model is held at a time, but all of an estimator that trains all units as one batch; the
-    seconds of each are then its share.
-    """
-    if not (batch and is_batch_fitted(estimator)):
-        return lambda unit: attempt(fit_one, unit)
-    log.info("%d fits in one batch", len(units))
-    started = time.perf_counter()
-    models = dict(zip(units, fit_batch(units), strict=True))
-    share = (time.perf_counter() - started) / len(units)
-    return lambda unit: (models[unit], share)
-
-
 def check_compatible(jobs: list[Experiment]) -> None:
     """Raise `ValueError` for jobs that cannot run together."""
     first, *others = jobs
@@ -94,11 +74,6 @@ def check_compatible(jobs: list[Experiment]) -> None:
         ours, theirs = first.identity(), alike.identity()
         if differing := ", ".join(name for name in ours if theirs[name] != ours[name]):
             raise ValueError(f"methods that run together must agree in {differing}: run them apart")
-
-
-def _is_batch(job: Experiment) -> bool:
-    known = isinstance(job, MethodExperiment) and job.method not in job.beside
-    return known and is_batch_fitted(job.estimator)
 
 
 # A repetition depends on its number alone, so that scores other than seconds are the same for any

@@ -45,7 +45,6 @@ class Samples(ProblemExperiment, ArrayExperiment):
     smoke = ("smoke-joint",)
     together = (("KCEF-F", "KCEF-F-inverse"), ("KEF", "KEF-adapted"))
     repeated = ("seeds",)
-    batch_fits = False
 
     # One model of all columns by default.
     graph: str | list | None = parameter(None, "full, markov, or JSON parents from 0.")

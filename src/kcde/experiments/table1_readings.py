@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kcde import scores
 from kcde.estimators import Standardised
 from kcde.estimators.kcef import ScoreGrid, choose_from_grids
-from kcde.experiments.base import Outcome, Work, attempt
+from kcde.experiments.base import Outcome, attempt
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.metrics import NLL, NLL_QUADRATURE
 from kcde.selection import log_grid
@@ -64,10 +64,6 @@ class Table1Readings(RBenchmark):
     name = "table1_readings"
     methods = ("KCEF",)
     calibrated = False
-
-    def begin(self, units: list[int]) -> Work:
-        """Return what chooses under every reading, and fits and scores each chosen pair once."""
-        return self.outcome
 
     def outcome(self, split: int) -> Outcome:
         """Choose under every reading, and fit and score each chosen pair once."""

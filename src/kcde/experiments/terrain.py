@@ -102,7 +102,7 @@ class Terrain(Conditional):
             mean = to_numpy(model.mean(self.place(table.X[part.test])))[:, 0]
             return mean + table.Y[part.train].mean()
 
-        fitted = self.fits(units, training)
+        fitted = self.fits(training)
 
         def work(unit: int) -> Outcome:
             part = every[unit]

@@ -157,7 +157,6 @@ class TrafficByTime(Conditional):
     beside = SMOOTHERS[-1:]
     repeated = ("splits", "thinned")
     reads_files = True
-    batch_fits = False
 
     splits: int = sized(1, 3, 10, "Random splits by days; pems-sf has one of its own.", at_least=1)
     thinned: int = sized(1, 3, 10, "Of 32 training days a weekday, no holidays.", at_least=0)
@@ -209,7 +208,7 @@ class TrafficByTime(Conditional):
         def moments(model) -> list[np.ndarray]:
             return [to_numpy(f(self.place(inputs)))[:, 0] for f in (model.mean, model.variance)]
 
-        fitted = self.fits(units, training)
+        fitted = self.fits(training)
 
         def work(unit: int) -> Outcome:
             number, split = split_of(unit)

@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 from scipy.stats import norm
 
 from kcde.estimators import CDO
-from kcde.estimators._cdo.operator import (
+from kcde.estimators.cdo import (
     Groups,
     InputFactor,
     Reference,
@@ -139,7 +139,7 @@ def test_streams_equal_whole_matrices(rng, monkeypatch):
     X, Y = repeated(rng)
     model = CDO(**GIVEN).fit(X, Y)
     monkeypatch.setattr("kcde.arrays._BLOCK", 50)
-    monkeypatch.setattr("kcde.estimators._cdo.operator._ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("kcde.estimators.cdo._ROWS_AT_ONCE", 1)
     monkeypatch.setattr("kcde.estimators.cdo._AT_ONCE", 80)
     blocks = CDO(**GIVEN).fit(X, Y)
     np.testing.assert_allclose(blocks.weights_at(X), model.weights_at(X), rtol=1e-10, atol=1e-14)

@@ -9,12 +9,23 @@ import pytest
 from scipy import stats
 
 from kcde.estimators import DDE
-from kcde.estimators._dde import optimum, training, updates
-from kcde.estimators._dde.functions import GaussianBase, KernelSum, UniformBase
-from kcde.estimators._dde.model import resolve_parameters
-from kcde.estimators._dde.optimum import PENALTIES, Likelihood
-from kcde.estimators._dde.training import Task, TrainingResult, _should_continue
-from kcde.estimators._dde.updates import DUAL_UPDATES, NORMAL, SAMPLER_UPDATES
+from kcde.estimators._dde import (
+    PENALTIES,
+    GaussianBase,
+    KernelSum,
+    Likelihood,
+    UniformBase,
+)
+from kcde.estimators._networks import dde
+from kcde.estimators._networks.dde import (
+    DUAL_UPDATES,
+    NORMAL,
+    SAMPLER_UPDATES,
+    Task,
+    TrainingResult,
+    _should_continue,
+    resolve_parameters,
+)
 from kcde.kernels import GaussianKernel
 from kcde.metrics import mmd2_biased
 
@@ -115,10 +126,10 @@ def test_a_diverged_training_is_reported_and_keeps_the_last_finite_state(pairs):
 
 def test_what_does_not_fit_into_memory_is_refused(pairs, monkeypatch):
     # A limit of control groups or Slurm may be below what the system has.
-    monkeypatch.setattr("kcde.estimators._dde.model.free_host_bytes", lambda: 4_096_000)
+    monkeypatch.setattr("kcde.estimators._networks.dde.free_host_bytes", lambda: 4_096_000)
     with pytest.raises(ValueError, match="6000 features would take"):
         DDE(validation=0.2, basis="features", features=6000).fit(*pairs)
-    monkeypatch.setattr("kcde.estimators._dde.model.free_host_bytes", lambda: 10_000)
+    monkeypatch.setattr("kcde.estimators._networks.dde.free_host_bytes", lambda: 10_000)
     with pytest.raises(ValueError, match=r"60 training rows would take .*'features'"):
         DDE(**QUICK).fit(*pairs)
 
@@ -129,7 +140,7 @@ def test_f_in_training_is_f_in_prediction_and_features_approximate_the_kernel(ba
     model = resolve_parameters(DDE(basis=basis, features=40_000), X, Y)
     problem, state, trained = model.problem(), model.initial_state(rng), np.empty(60, np.float32)
     fakes = rng.standard_normal((1, 60)).astype(np.float32)
-    updates.f_values(state.f, problem, basis == "features", np.arange(60), fakes, trained)
+    dde.f_values(state.f, problem, basis == "features", np.arange(60), fakes, trained)
     f = model.potential(state)
     np.testing.assert_allclose(trained, f.at_pairs(X, fakes.T), atol=1e-4)
     shared = f.kernel_x(X) @ f.potential(fakes.T)
@@ -146,13 +157,13 @@ def test_the_objective_is_equation_18_and_the_distance_the_biased_one(pairs, rng
     model = DDE(regularization=0.1, dual_weight=0.5, hidden_units=16, latent=4)
     model = resolve_parameters(model, X, Y)
     state, problem = model.initial_state(rng), model.problem()
-    found = training.diagnose(state, 7, problem, model.recipe)
+    found = dde.diagnose(state, 7, problem, model.recipe)
     key = np.uint32(0), np.uint32(7)
     prior, noise = np.empty((1, 60), np.float32), np.empty((4, 60), np.float32)
-    updates.draw_base(updates.fold_in(key, 1), problem, model.recipe, NORMAL, prior)
+    dde.draw_base(dde.fold_in(key, 1), problem, model.recipe, NORMAL, prior)
     prior = np.float64(prior.T)
     assert stats.kstest(prior[:, 0], stats.norm(Y.mean(), Y.std()).cdf).pvalue > 0.01
-    updates.normals(key, NORMAL, noise.reshape(-1))
+    dde.normals(key, NORMAL, noise.reshape(-1))
     f, nu = model.potential(state), model.dual(state)
     gram = GaussianKernel(model.bandwidth_x)(X, X) * GaussianKernel(model.bandwidth_y)(Y, Y)
     draws = model.sampler(state)(X.T, noise).T
@@ -190,7 +201,7 @@ def naive(model, state, seed, count):
         return order[(place + np.arange(size)) % n], noise(noise_key, recipe.sampler.plain, number)
 
     def network(flat, shape, *inputs):
-        return training.Perceptron(flat, shape)(*inputs)
+        return dde.Perceptron(flat, shape)(*inputs)
 
     def loss_f(f, rows, fakes):
         values = replace(model.potential(state), weights=f)
@@ -251,8 +262,8 @@ def test_updates_are_those_of_finite_differences_with_the_random_numbers_of_jax(
     # No unit is at its kink, as with biases of 0 where all units below are off.
     moved = (each + 0.1 * rng.standard_normal(len(each)) for each in (start.g, start.nu))
     start = start._replace(**dict(zip(("g", "nu"), map(np.float32, moved), strict=True)))
-    state = training.State(*(each.copy() for each in start))
-    updates.advance(state, problem, model.recipe, NORMAL, np.uint32(3), 0, 1)
+    state = dde.State(*(each.copy() for each in start))
+    dde.advance(state, problem, model.recipe, NORMAL, np.uint32(3), 0, 1)
     for found, wanted in zip((state.f, state.g, state.nu), naive(model, start, 3, 1), strict=True):
         np.testing.assert_allclose(found, wanted, atol=2e-5)
     assert np.abs(state.g - start.g).max() > 3e-3
@@ -372,9 +383,9 @@ def test_what_has_no_optimum_or_is_not_solved_is_refused(rows, problem, monkeypa
     ):
         with pytest.raises(ValueError, match=named):
             Likelihood(*given, base, 1.0)
-    monkeypatch.setattr(optimum, "_LARGEST_GAP", -1.0)
+    monkeypatch.setattr("kcde.estimators._dde._LARGEST_GAP", -1.0)
     with pytest.raises(FloatingPointError, match="take a larger η"):
         problem.minimised(1.0)
-    monkeypatch.setattr(optimum, "_MOVED", -1.0)
+    monkeypatch.setattr("kcde.estimators._dde._MOVED", -1.0)
     with pytest.raises(FloatingPointError, match="too steep to integrate"):
         problem.minimised(1.0)

@@ -9,8 +9,8 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from kcde.estimators import ConditionalMAF, ConditionalRealNVP
-from kcde.estimators._flows import training
-from kcde.estimators._flows.training import rebuilt
+from kcde.estimators._networks import flows as training
+from kcde.estimators._networks.flows import rebuilt
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
 

@@ -9,7 +9,11 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from kcde.estimators import GaussianProcess, gaussian_process
-from kcde.estimators._gp.tuning import Hyperparameters, Regressor, maximise_marginal_likelihood
+from kcde.estimators._shared.marginal_likelihood import (
+    Hyperparameters,
+    Regressor,
+    maximise_marginal_likelihood,
+)
 
 GIVEN = {"bandwidth_x": [0.9, 0.6], "signal_std": 1.3, "noise_std": 0.35}
 

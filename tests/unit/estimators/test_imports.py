@@ -56,7 +56,7 @@ def test_a_wrong_name_of_an_estimator_is_answered_with_the_nearest():
 # What jax itself makes of the variables, read where it reads them when it starts on a GPU.
 _ASK = """
 import json
-import kcde.estimators._flows.training
+import kcde.estimators._networks.flows
 import jax
 from jaxlib.xla_client import generate_pjrt_gpu_plugin_options
 print(json.dumps([

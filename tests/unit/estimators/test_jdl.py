@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kcde.estimators import CME, JDL, SmoothedCME, SmoothedJDL
-from kcde.estimators._low_rank import smoothed as smoothing
-from kcde.estimators._low_rank.smoothed import BANDWIDTH_FACTORS, REGULARIZATIONS, SMOOTHINGS
+from kcde.estimators import smoothed as smoothing
+from kcde.estimators.smoothed import BANDWIDTH_FACTORS, REGULARIZATIONS, SMOOTHINGS
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 from low_rank import dense_jdl, grid_values

@@ -4,10 +4,9 @@ import clarabel
 import numpy as np
 import pytest
 
-from kcde.estimators import JPDL
-from kcde.estimators._low_rank import sums_of_squares
+from kcde.estimators import JPDL, jpdl
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
-from kcde.estimators._low_rank.sums_of_squares import (
+from kcde.estimators.jpdl import (
     gram_exponents,
     solve_by_samples,
     solve_with_clarabel,
@@ -106,7 +105,7 @@ def test_early_stops_are_said_or_take_the_place_of_models(rng, monkeypatch):
     assert model.solver_status_ == "nearly optimal"
     assert 0.0 < model.solver_residual_ < 1e-3
     monkeypatch.setattr(clarabel, "DefaultSettings", lambda: settings(max_iter=2))
-    monkeypatch.setattr(sums_of_squares, "_STEPS", 3)
+    monkeypatch.setattr(jpdl, "_STEPS", 3)
     for solver, status in (("clarabel", "MaxIterations"), ("samples", "iteration limit")):
         with pytest.raises(FloatingPointError, match=f"status {status}"):
             JPDL(constrained=True, solver=solver).fit(X, Y)

@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 from kcde.estimators import KCEF
-from kcde.estimators._kcef import gradient, score_matching
 from kcde.estimators._kcef import score as scores
+from kcde.estimators._kcef import score_matching
 from kcde.estimators._kcef import selection as rules
-from kcde.estimators._kcef.gradient import BoxedScore, minimise, minimise_early
-from kcde.estimators._kcef.score import BlockedHeldOutScore, HeldOutScore
+from kcde.estimators._kcef.score import (
+    BlockedHeldOutScore,
+    BoxedScore,
+    HeldOutScore,
+    minimise,
+    minimise_early,
+)
 from kcde.selection import complement, contiguous_folds, kfold
 
 THETA = np.log([1.2, 0.8, 0.7, 1e-2])
@@ -69,9 +74,9 @@ def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, kind, n, 
 
 def test_many_rows_are_taken_by_blocks(pairs, rng, monkeypatch):
     folds = kfold(30, 5, rng)
-    assert isinstance(gradient.gradient_score(*pairs, folds, 2.0), HeldOutScore)
-    monkeypatch.setattr(gradient, "_WHOLE", 30**2 - 1)
-    assert isinstance(gradient.gradient_score(*pairs, folds, 2.0), BlockedHeldOutScore)
+    assert isinstance(scores.gradient_score(*pairs, folds, 2.0), HeldOutScore)
+    monkeypatch.setattr(scores, "_WHOLE", 30**2 - 1)
+    assert isinstance(scores.gradient_score(*pairs, folds, 2.0), BlockedHeldOutScore)
 
 
 @pytest.mark.parametrize("isotropic", [False, True])

@@ -7,8 +7,7 @@ from sklearn.linear_model import Ridge
 from statsmodels.nonparametric.kernel_density import KDEMultivariateConditional
 
 from kcde.estimators import EpsilonKDE, KernelCDE, LinearGaussian, MarginalKDE, ResidualKDE
-from kcde.estimators.kernel_cde import LeaveOneOut
-from kcde.estimators.marginal_kde import FACTORS
+from kcde.estimators.baselines import FACTORS, LeaveOneOut
 from naive import epsilon_kde_density
 
 

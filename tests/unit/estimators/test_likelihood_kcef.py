@@ -8,18 +8,17 @@ from scipy.stats import norm, t
 
 from kcde.estimators import GaussianProcess, LikelihoodKCEF, likelihood_kcef
 from kcde.estimators._likelihood import selection
-from kcde.estimators._likelihood.features import (
-    KernelFeatures,
-    output_grid,
-    support,
-)
 from kcde.estimators._likelihood.objective import (
+    KernelFeatures,
     Objective,
     Preconditioner,
     Sums,
     minimise,
+    output_grid,
     partial,
+    scales,
     spread,
+    support,
 )
 from kcde.estimators._likelihood.selection import (
     REGULARIZATIONS,
@@ -29,7 +28,6 @@ from kcde.estimators._likelihood.selection import (
     Scored,
     Search,
 )
-from kcde.estimators._likelihood.sources import scales
 from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
 from kcde.estimators.likelihood_kcef import LowRankFamily
 from kcde.kernels import GaussianKernel

@@ -7,9 +7,9 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from kcde.estimators import NADE
-from kcde.estimators._dde.updates import fold_in, pass_of
-from kcde.estimators._nade import training
-from kcde.estimators._nade.training import SMALLEST_STD, Recipe, Rows, Task
+from kcde.estimators._networks import nade as training
+from kcde.estimators._networks.nade import SMALLEST_STD, Recipe, Rows, Task
+from kcde.estimators._networks.perceptron import fold_in, pass_of
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 
@@ -152,7 +152,7 @@ def trained(networks, rows, held_out, stop, recipe=RECIPE, first=0):
         Task(*network, first + i, *own)
         for i, (network, *own) in enumerate(zip(networks, rows, held_out, strict=True))
     ]
-    return training.train(tasks, stop, 0, recipe)
+    return training.train(tasks, stop, recipe)
 
 
 @pytest.mark.nightly
@@ -230,11 +230,11 @@ def test_without_early_stopping_all_rows_and_updates_count(triples):
 
 
 @pytest.mark.nightly
-def test_several_numbers_of_epochs_and_many_at_once_are_as_one_by_one(triples):
+def test_several_numbers_of_epochs_are_as_one_by_one(triples):
     """At larger rates an update amplifies the rounding of the one before."""
     X, Y = triples
-    models = [NADE(8, 2, epochs=[4, 40], learning_rate=0.005, random_state=s) for s in range(4)]
-    for model in NADE.fit_many(models, [X] * 4, [Y] * 4):
+    for seed in range(4):
+        model = NADE(8, 2, epochs=[4, 40], learning_rate=0.005, random_state=seed).fit(X, Y)
         own = [clone(model).set_params(epochs=epochs).fit(X, Y) for epochs in (4, 40)]
         scores = [each.cv_results_["score"].item() for each in own]
         np.testing.assert_allclose(model.cv_results_["score"], [[scores]], rtol=1e-3)
@@ -243,14 +243,9 @@ def test_several_numbers_of_epochs_and_many_at_once_are_as_one_by_one(triples):
         np.testing.assert_allclose(model.log_density(X, Y), best.log_density(X, Y), atol=0.02)
 
 
-def test_a_fit_that_fails_leaves_the_others_alone(pairs):
+def test_a_training_that_diverges_is_an_error(pairs):
     X, Y = pairs
-    models = [NADE(**QUICK), NADE(**QUICK, learning_rate=1e30), NADE(**QUICK)]
-    given = models, [X, X, X[1:]], [Y] * 3
-    first, second, third = NADE.fit_many(*given, return_errors=True)
-    assert np.isfinite(first.log_density(X, Y)).all()
-    assert [type(each) for each in (second, third)] == [FloatingPointError, ValueError]
     with pytest.raises(FloatingPointError, match="diverged"):
-        NADE.fit_many(*given)
+        NADE(**QUICK, learning_rate=1e30).fit(X, Y)
     with pytest.raises(ValueError, match="no candidate has a finite"):
         NADE(hidden_units=2, epochs=2, learning_rate=1e30).fit(X, Y)

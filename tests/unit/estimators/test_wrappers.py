@@ -20,8 +20,7 @@ from kcde.estimators import (
     Standardised,
     estimator_class,
 )
-from kcde.estimators._kcef.normaliser_rules import CheckedRule, _interpolated
-from kcde.estimators._kcef.selection import _LikelihoodSearch
+from kcde.estimators._kcef.selection import CheckedRule, _interpolated, _LikelihoodSearch
 from kcde.experiments import methods
 from kcde.selection import complement, kfold
 

@@ -98,7 +98,8 @@ def test_a_joint_density_is_scored_on_x_and_y_and_on_its_parts(launch, smoke):
     scaled = [(columns - columns[k].mean(axis=0)) / columns[k].std(axis=0) for k, _ in halves]
     models = [NADE(**NETWORK, random_state=split_seed("smoke-mixed", k)) for k in range(2)]
     trainings = [Z[train] for Z, (train, _) in zip(scaled, halves, strict=True)]
-    NADE.fit_many(models, [Z[:, :0] for Z in trainings], trainings)
+    for model, Z in zip(models, trainings, strict=True):
+        model.fit(Z[:, :0], Z)
     for split, (model, Z, (_, test)) in enumerate(zip(models, scaled, halves, strict=True)):
         found = of(frame, split)
         assert found[NLL] == pytest.approx(-model.score(None, Z[test]), rel=1e-6)

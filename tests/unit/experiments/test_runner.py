@@ -169,7 +169,6 @@ def test_a_failing_shard_leaves_nothing(tmp_path):
         (Thirds(), {"outs": "1.csv", "shard": (1, 2)}, "part"),
         (Thirds(), {"outs": ["1.csv", "2.csv"]}, "file"),
         ([Thirds()] * 2, {"outs": ["1.csv", "2.csv"]}, "one"),
-        (RBenchmark("d", "NADE"), {"outs": "1.npz", "shard": (1, 2)}, "batch"),
     ],
 )
 def test_runs_that_cannot_be_are_refused(tmp_path, monkeypatch, job, how, words):

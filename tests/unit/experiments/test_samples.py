@@ -7,7 +7,7 @@ from scipy.stats import ks_2samp, norm
 
 from kcde import scores
 from kcde.estimators import KCEF, KEF, LSCDE
-from kcde.estimators._dde.model import resolve_parameters
+from kcde.estimators._networks.dde import resolve_parameters
 from kcde.experiments import planar
 from kcde.experiments.factors import Factors, open_problem
 from kcde.experiments.planar import Planar

@@ -60,20 +60,19 @@ class NaturalParameter:
 
     def second_derivatives(self, X, Y):
         """Return Σ_j ∂_j² T at the pairs, shape (n,)."""
-        xp = array_namespace(Y)
-        return xp.concat([self._laplacian(X[rows, :], Y[rows, :]) for rows in self._blocks(Y)])
+        xp, parts = array_namespace(Y), []
+        for rows in self._blocks(Y):
+            found = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y[rows, :])
+            pull = xp.sum(self.c[:, None, :] * found.laplacian_gradient, axis=2)
+            pull = pull - self.smooth * found.bilaplacian
+            parts.append(xp.sum(self.kernel_x(X[rows, :]).T * pull, axis=0))
+        return xp.concat(parts)
 
     def _potential(self, Y):
         xp = array_namespace(Y)
         derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
         pull = xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
         return pull - self.smooth * derivatives.laplacian
-
-    def _laplacian(self, X, Y):
-        xp = array_namespace(Y)
-        derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
-        pull = xp.sum(self.c[:, None, :] * derivatives.laplacian_gradient, axis=2)
-        return xp.sum(self.kernel_x(X).T * (pull - self.smooth * derivatives.bilaplacian), axis=0)
 
     def _value_and_gradient(self, X, Y):
         xp = array_namespace(Y)

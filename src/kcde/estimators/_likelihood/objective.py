@@ -1,13 +1,130 @@
-"""The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x)."""
+"""The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x).
+
+With it features of low rank of x and y, nodes to integrate over y, and rows read in blocks.
+"""
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from kcde.arrays import array_namespace, block_size, to_numpy
-from kcde.estimators._likelihood.features import OutputGrid
+from kcde.arrays import array_namespace, block_size, take_rows, to_numpy
+from kcde.estimators._shared.floored import LocationScale
+from kcde.estimators._shared.rows import by_blocks, check_rows, check_same_length
+from kcde.kernels import GaussianKernel
+from kcde.linalg import PivotedCholesky, pivoted_cholesky
+from kcde.memory import free_bytes
+from kcde.panels import Pieces, cover, is_wide, mass_outside, neighbourhoods
+from kcde.selection import subsample
+
+PIVOT_ROWS = 10_000
+"""Rows among which centres are chosen, at most."""
+
+_MARGIN = 6.0  # bandwidths beyond the data, where the kernel is below 2e-8
+_PANEL = 2.5  # bandwidths of ten nodes
+_SMALLEST_SHARE = 1e-8  # of the trace that features may leave
+
+
+class KernelFeatures:
+    """k(·, C) B of a pivoted Cholesky factorisation, so that inner products are the kernel's.
+
+    On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·).
+    """
+
+    def __init__(self, factor: PivotedCholesky, *, constant: bool):
+        self._factor, self._constant = factor, constant
+        self.rank = factor.B.shape[1] + constant
+
+    @classmethod
+    def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator, *, constant: bool):
+        """Choose at most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows."""
+        chosen = take_rows(points, subsample(points.shape[0], PIVOT_ROWS, rng))
+        how = {"max_rank": min(rank, chosen.shape[0]), "store": False, "pivots": "rpcholesky"}
+        kernel = GaussianKernel(bandwidth)
+        factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
+        return cls(factor, constant=constant)
+
+    def pieces(self, width: float) -> Pieces:
+        """Return intervals outside of which features of one dimension vanish, to 2e-8."""
+        reach = _MARGIN * float(np.ravel(self._factor.kernel.bandwidth)[0])
+        return neighbourhoods(self._factor.points, reach, width)
+
+    def __call__(self, points, dtype=None):
+        """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
+        xp = array_namespace(points)
+        found = self._factor.factor_rows(points)
+        found = found if dtype is None else xp.astype(found, dtype, copy=False)
+        if not self._constant:
+            return found
+        return xp.concat([xp.ones((found.shape[0], 1), dtype=found.dtype), found], axis=1)
+
+    def by_blocks(self, points, dtype=None):
+        """Return the same by blocks of rows, without temporaries of the size of the result."""
+        width = 2 * self.rank
+        return by_blocks(
+            lambda rows: self(points[rows, :], dtype), points.shape[0], width, like=points
+        )
+
+
+class OutputGrid(NamedTuple):
+    """Nodes of y, with ψ and the logarithms of the weights that integrate against q_0.
+
+    The last node stands for all y beyond the range of the others, where ψ is 0.
+    """
+
+    features: object
+    log_weights: object
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return self.features.shape[0]
+
+    def astype(self, dtype) -> "OutputGrid":
+        """Return the grid in another floating-point type."""
+        xp = array_namespace(self.features)
+        return OutputGrid(*(xp.astype(each, dtype, copy=False) for each in self))
+
+    def part(self, nodes: slice) -> "OutputGrid":
+        """Return some of the nodes, and the last."""
+        xp, (features, log_weights) = array_namespace(self.features), self
+        return OutputGrid(
+            xp.concat([features[nodes, :], features[-1:, :]]),
+            xp.concat([log_weights[nodes], log_weights[-1:]]),
+        )
+
+
+def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[float, float, float]:
+    """Return where T can differ from 0, and a panel width that resolves a smooth exp T."""
+    margin = _MARGIN * bandwidth
+    return low - margin, high + margin, min(_PANEL * bandwidth, scale)
+
+
+def node_places(features: KernelFeatures, span: tuple, finer: int = 1) -> np.ndarray:
+    """Return y at the nodes of `output_grid` but its last, increasing, shape (q - 1,)."""
+    return cover(span, _pieces(features, span), finer).nodes
+
+
+def _pieces(features: KernelFeatures, span: tuple):
+    return features.pieces(span[2]) if is_wide(span) else None
+
+
+def output_grid(
+    features: KernelFeatures, base: LocationScale, span: tuple, like, finer: int = 1
+) -> OutputGrid:
+    """Return the nodes of ten-point Gauss-Legendre panels."""
+    xp, pieces = array_namespace(like), _pieces(features, span)
+    panels, outside = cover(span, pieces, finer), base.outside(*span[:2])
+    if pieces is not None:
+        outside = mass_outside(pieces, base.outside)
+    log_weights = np.log(panels.weights) + base.log_density(panels.nodes)
+    psi = features(xp.asarray(panels.nodes[:, None]))
+    psi = xp.concat([psi, xp.zeros((1, psi.shape[1]), dtype=psi.dtype)])
+    return OutputGrid(psi, xp.asarray(np.append(log_weights, np.log(max(outside, 1e-300)))))
+
 
 _LEAST = 1e-20
 """Z as a share of the last one, below which, and above whose inverse, it may leave float32."""
@@ -237,3 +354,141 @@ def minimise(
     found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
     theta = preconditioner.backward(found.x.reshape(start.shape) / scale)
     return Solution(theta, int(found.nit))
+
+
+log = logging.getLogger(__name__)
+
+BLOCK = 1 << 16
+"""Rows of a block."""
+
+_SHARE_KEPT = 0.4  # of the free memory, for φ
+_SAY_AFTER = 10.0  # seconds between lines of progress
+
+
+class RowSource(Protocol):
+    """Pairs that may not fit into memory; every pass gives the same blocks in the same order."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+
+    def blocks(self) -> Iterator[tuple]:
+        """Yield X (b, d) and Y (b, 1) in float64."""
+
+    def take(self, rows: np.ndarray) -> tuple:
+        """Return X and Y of some rows, sorted row numbers."""
+
+
+class ArrayRows:
+    """Pairs of arrays, or of memory maps, of which a block at a time is read."""
+
+    def __init__(self, X, Y, block: int = BLOCK):
+        check_same_length(X, Y)
+        self._X, self._Y, self._block = X, Y, block
+
+    def __len__(self) -> int:
+        return self._X.shape[0]
+
+    def blocks(self) -> Iterator[tuple]:
+        """Yield X (b, d) and Y (b, 1) in float64."""
+        n = len(self)
+        for start in range(0, n, self._block):
+            rows = slice(start, min(start + self._block, n))
+            yield _checked(self._X[rows, ...], self._Y[rows, ...])
+
+    def take(self, rows: np.ndarray) -> tuple:
+        """Return X and Y of some rows, sorted row numbers."""
+        if isinstance(self._X, np.memmap):
+            return _checked(np.asarray(self._X[rows]), np.asarray(self._Y[rows]))
+        return _checked(take_rows(self._X, rows), take_rows(self._Y, rows))
+
+
+def _checked(X, Y) -> tuple:
+    return check_rows("X", X), check_rows("Y", Y, vector=True)
+
+
+class Scales(NamedTuple):
+    """Standard deviations of x, shape (d,), 1 where a column is constant; mean and std of y."""
+
+    x: np.ndarray
+    mean: float
+    std: float
+
+
+def scales(source: RowSource) -> Scales:
+    """Return the scales of all rows, in one pass (Chan, Golub and LeVeque 1983)."""
+    count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
+    for X, Y in source.blocks():
+        block = np.hstack([to_numpy(X), to_numpy(Y)])
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+        here, rows = block.mean(axis=0), len(block)
+        shift = here - mean
+        total = count + rows
+        squares = squares + ((block - here) ** 2).sum(axis=0) + shift**2 * count * rows / total
+        mean, count = mean + shift * rows / total, total
+    # The deviation of a constant column such as 0.1 is not 0 by rounding.
+    std = np.where(high > low, np.sqrt(squares / count), 0.0)
+    return Scales(np.where(std[:-1] > 0, std[:-1], 1.0), float(mean[-1]), float(std[-1]))
+
+
+class FeatureRows:
+    """φ and ψ of a source, and the sums that the likelihood needs of them.
+
+    φ is kept where it takes less than 40% of the free memory, and recomputed in every pass
+    where it does not.
+    """
+
+    def __init__(self, source: RowSource, x: KernelFeatures, y: KernelFeatures, dtype):
+        self._source, self._x, self._y, self.dtype = source, x, y, dtype
+        self._kept: list | None = None
+        self._said, self._passes = time.monotonic(), 0
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def phi(self) -> Iterator:
+        """Yield φ by blocks."""
+        if self._kept is not None:
+            yield from self._kept
+            return
+        for X, _ in self._source.blocks():
+            yield self._x.by_blocks(X, self.dtype)
+
+    def moments(self) -> tuple[np.ndarray, Preconditioner]:
+        """Return Σ φψᵀ/n, shape (r_x, r_y), and the preconditioner; one pass, which keeps φ."""
+        n, kept, keep = len(self), [], None
+        totals = [0.0] * 4
+        for X, Y in self._source.blocks():
+            phi, psi = self._x.by_blocks(X, self.dtype), self._y.by_blocks(Y, self.dtype)
+            if keep is None:
+                size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
+                keep = n * phi.shape[1] * size < _SHARE_KEPT * free_bytes(phi)
+            found = phi.T @ psi, phi.T @ phi, psi.T @ psi, array_namespace(psi).sum(psi, axis=0)
+            found = [to_numpy(each).astype(np.float64) for each in found]
+            totals = [total + each for total, each in zip(totals, found, strict=True)]
+            if keep:
+                kept.append(phi)
+        self._kept = kept if keep else None
+        cross, second, squares, mean = (total / n for total in totals)
+        return cross, Preconditioner.of(second, squares - np.outer(mean, mean))
+
+    def sums(self, grid) -> Callable[[np.ndarray], Partial]:
+        """Return a function of Θ (1, r_x, r_y): the sums over all rows, see `objective.partial`."""
+        kept = None if self._kept is None else [Sums([phi], grid) for phi in self._kept]
+
+        def of(theta: np.ndarray) -> Partial:
+            total, done = None, 0
+            self._passes += 1
+            for number, phi in enumerate(self.phi()):
+                part = partial(phi, theta, grid) if kept is None else kept[number](theta)
+                total = part if total is None else total.plus(part)
+                done += phi.shape[0]
+                self._say(done)
+            return total
+
+        return of
+
+    def _say(self, done: int) -> None:
+        """Log how far the passes are, each ten seconds."""
+        if time.monotonic() - self._said > _SAY_AFTER:
+            self._said = time.monotonic()
+            log.info("gradient %d: %d of %d rows", self._passes, done, len(self))

@@ -9,24 +9,25 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._gp.tuning import Hyperparameters, maximise_marginal_likelihood
-from kcde.estimators._likelihood.features import (
-    KernelFeatures,
-    OutputGrid,
-    node_places,
-    output_grid,
-    support,
-)
 from kcde.estimators._likelihood.objective import (
+    KernelFeatures,
     Objective,
+    OutputGrid,
     Preconditioner,
     Spread,
     Sums,
     log_normalisers_of,
     minimise,
+    node_places,
+    output_grid,
     spread,
+    support,
 )
 from kcde.estimators._shared.floored import LocationScale
+from kcde.estimators._shared.marginal_likelihood import (
+    Hyperparameters,
+    maximise_marginal_likelihood,
+)
 from kcde.panels import NODES_PER_PANEL
 from kcde.selection import complement, subsample
 

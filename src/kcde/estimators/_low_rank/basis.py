@@ -4,8 +4,9 @@ A basis Ψ is orthonormal in its Hilbert space and orthogonal under the training
 estimator needs of the n rows are sums over them, so that rows of Ψ exist for a chunk at a time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import NamedTuple
@@ -170,33 +171,21 @@ class GaussianBases:
         return KernelBasis(factor, points)
 
 
+@dataclass(eq=False, repr=False)
 class GaussianPairBases(GaussianBases):
     """Bases of x and of y, and the hyper-parameters of `JDL` and `CME`."""
 
-    def __init__(
-        self,
-        bandwidth_x=None,
-        bandwidth_y=None,
-        regularization=1e-3,
-        *,
-        tolerance=1e-3,
-        constrained=False,
-        max_rank=None,
-        pivots="greedy",
-        store="auto",
-        random_state=0,
-        standardize=True,
-    ):
-        self.bandwidth_x = bandwidth_x
-        self.bandwidth_y = bandwidth_y
-        self.regularization = regularization
-        self.tolerance = tolerance
-        self.constrained = constrained
-        self.max_rank = max_rank
-        self.pivots = pivots
-        self.store = store
-        self.random_state = random_state
-        self.standardize = standardize
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    regularization: float = 1e-3
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    constrained: bool | str = False
+    max_rank: int | None = None
+    pivots: str = "greedy"
+    store: str = "auto"
+    random_state: int = 0
+    standardize: bool = True
 
     def make_basis_y(self, Y) -> KernelBasis:
         """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""

@@ -107,7 +107,7 @@ _BACK: dict[str, Callable] = {
 }
 """Method to a function of the units and of what it returns; others return what has none."""
 
-_OF_FIT = {"fit", "fit_path", "fit_rows", "fit_many", "summarise", "make_basis_x", "make_basis_y"}
+_OF_FIT = {"fit", "fit_path", "fit_rows", "summarise", "make_basis_x", "make_basis_y"}
 _OF_FIT |= {"plot", "score", "transform_x", "transform_y"}
 """Methods that are asked as they are."""
 

@@ -1,20 +1,19 @@
-"""The network of NADE, and its training as one compiled loop over the updates of an epoch.
+"""The network of NADE, its training as one compiled loop over an epoch, and its selection.
 
 The network maps the observed variables to a Gaussian mixture for each y. Points are columns here,
-so that the long axis is the fast one. Training is in float32 by numba, with the perceptron of
-`_dde.updates`; prediction is in float64 on numpy. Random numbers are those of `jax.random`
-(threefry), the same for networks of all sizes.
+so that the long axis is the fast one. Training is in float32 by numba; prediction is in float64 on
+numpy.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numba import uint32
 
 from kcde.arrays import array_namespace
-from kcde.estimators._dde.updates import (
+from kcde.estimators._networks.perceptron import (
     Shape,
     clip,
     compiled,
@@ -26,6 +25,8 @@ from kcde.estimators._dde.updates import (
     parts,
     pass_of,
 )
+from kcde.seeding import rng_of, seed_of
+from kcde.selection import best_index, complement, grouped_kfold, kfold
 
 SMALLEST_STD = 1e-3
 """Added to every standard deviation: y that repeats itself would make the likelihood unbounded."""
@@ -373,12 +374,14 @@ def held_out_score(flat, shape, rows):
     return total
 
 
-def train(tasks: Sequence[Task], stop: int, size: int, recipe: Recipe) -> TrainingResult:
+def train(tasks: Sequence[Task], stop: int, recipe: Recipe) -> TrainingResult:
     """Train networks that stop together, by the sum of their held-out likelihoods.
 
     `stop` is the epochs after which to stop; 0: where the held-out likelihood says. An update
-    takes `size` rows drawn with replacement; 0: all rows.
+    takes rows drawn with replacement, or all where there are no more than that.
     """
+    most = max(task.rows.Y.shape[1] for task in tasks)
+    size = recipe.batch_size if most > recipe.batch_size else 0
     states = [task.parameters.copy() for task in tasks]
     traces = [np.zeros_like(state) for state in states]
     kept, score, best, epoch = [state.copy() for state in states], -np.inf, 0, 0
@@ -396,3 +399,130 @@ def train(tasks: Sequence[Task], stop: int, size: int, recipe: Recipe) -> Traini
         if better or stop:
             kept = [state.copy() for state in states]
     return TrainingResult(kept, score, best)
+
+
+_DIVERGED = "the training of NADE diverged; bring x and y to unit scale or lower learning_rate"
+_HELD_OUT_SHARE = 10
+_HELD_OUT_SETS = 4
+_NO_SCORE = np.array([[np.nan]])  # where nothing is chosen
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data to fit, as columns, with the seed of its random numbers.
+
+    X (d_x, n), Y (d_y, n), what seeds the folds, the initial weights and the batches, and labels:
+    the group of each row, whole numbers from 0, (n,). Rows of one are held out together; None: each
+    by itself.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    random_state: object
+    labels: np.ndarray | None = None
+
+    def task(self, units: int, components: int, fold: object, rows, held_out) -> Task:
+        """Return a network to train on some rows, with others held out."""
+        X, Y, state = self.X, self.Y, self.random_state
+        rng, inputs = rng_of("network", state, units, components, fold), width(X, Y)
+        parameters = initial_parameters(inputs, units, components, Y[:, rows], rng)
+        shape = shape_of(inputs, units, 3 * len(Y) * components)
+        seed = seed_of("batches", state, fold) % 2**32
+        return Task(parameters, shape, seed, self._rows(rows), self._held_out(held_out, fold))
+
+    def _rows(self, rows: np.ndarray) -> Rows:
+        X, Y = (np.ascontiguousarray(part[:, rows], np.float32) for part in (self.X, self.Y))
+        return Rows(X, Y, np.zeros_like(Y))
+
+    def _held_out(self, held_out: np.ndarray, fold: object) -> Rows:
+        """Return the rows held out, each with some sets of observed dimensions, drawn once."""
+        d_y = len(self.Y)
+        if d_y == 1:
+            return self._rows(held_out)
+        rows = self._rows(np.tile(held_out, _HELD_OUT_SETS))
+        rng = rng_of("held-out", self.random_state, fold)
+        rank = np.argsort(rng.random(rows.Y.shape), axis=0)
+        observed = rank < rng.integers(0, d_y, rows.Y.shape[1])
+        return rows._replace(observed=observed.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """A trained network and how it was chosen.
+
+    The network is in float64. The score is the mean held-out log density of a row,
+    nats, for each (units, components), and for each number of epochs where these were given.
+    """
+
+    network: Network
+    units: int
+    components: int
+    epochs: int
+    score: np.ndarray
+
+
+def fit_chosen(
+    problem: Problem, units: Sequence[int], components: Sequence[int], folds: int, recipe: Recipe
+) -> FitResult:
+    """Choose units, components and epochs by cross-validation, and train on all rows.
+
+    The score of a configuration is its mean held-out log density over all folds, at the
+    epoch where it is largest; that number of epochs is then trained on all rows.
+    """
+    n = problem.Y.shape[1]
+    rng = rng_of("selection", problem.random_state)
+    labels = problem.labels
+    if labels is None:
+        held_out = kfold(n, folds, rng)
+    else:
+        held_out = grouped_kfold(labels, min(folds, int(labels.max()) + 1), rng)
+    scores = np.empty((len(units), len(components)))
+    epochs = np.empty(scores.shape, dtype=int)
+    for i, j in np.ndindex(scores.shape):
+        own, folds = (units[i], components[j]), enumerate(held_out)
+        tasks = [problem.task(*own, k, complement(rows, n), rows) for k, rows in folds]
+        trained = train(tasks, 0, recipe)
+        scores[i, j], epochs[i, j] = trained.score, trained.epochs
+    i, j = best_index(scores)
+    return fit_all_rows(problem, units[i], components[j], int(epochs[i, j]), recipe, scores)
+
+
+def fit_given(
+    problem: Problem, units: int, components: int, recipe: Recipe, epochs: Sequence[int]
+) -> FitResult:
+    """Train a network of one shape, and keep it at its largest held-out likelihood.
+
+    A tenth of the rows, or groups, is held out. All epochs are run, as in the code of Uria et al.:
+    the gain from the decreasing learning rate comes at the end. Several numbers of epochs are each
+    trained in full, from the same network and with the same rows held out.
+
+    Numbers of epochs to choose from are in place of the recipe's.
+    """
+    n = problem.Y.shape[1]
+    labels = np.arange(n) if problem.labels is None else problem.labels
+    count = int(labels.max()) + 1
+    order = rng_of("selection", problem.random_state).permutation(count)
+    held_out = np.flatnonzero(np.isin(labels, order[: max(1, count // _HELD_OUT_SHARE)]))
+    task = problem.task(units, components, "given", complement(held_out, n), held_out)
+    recipes = [replace(recipe, epochs=each, patience=each) for each in epochs]
+    trained = [train([task], 0, each) for each in recipes]
+    score = np.array([each.score for each in trained])
+    networks = [network_of(each.parameters[0], task.shape, len(problem.Y)) for each in trained]
+    # Of those that ended well, with the best score.
+    sound = [k for k, each in enumerate(trained) if each.epochs and networks[k].is_finite()]
+    if not sound:
+        raise FloatingPointError(_DIVERGED)
+    best = max(sound, key=score.__getitem__)
+    return FitResult(networks[best], units, components, trained[best].epochs, score[None, None])
+
+
+def fit_all_rows(problem, units, components, epochs, recipe, score=_NO_SCORE) -> FitResult:
+    """Train a network on all rows for a number of epochs, and keep it as it then is."""
+    rows = np.arange(problem.Y.shape[1])
+    # The held-out rows are not used: any will do.
+    task = problem.task(units, components, "all", rows, rows[:1])
+    trained = train([task], epochs, recipe)
+    network = network_of(trained.parameters[0], task.shape, len(problem.Y))
+    if not network.is_finite():
+        raise FloatingPointError(_DIVERGED)
+    return FitResult(network, units, components, epochs, score)

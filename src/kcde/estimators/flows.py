@@ -1,6 +1,7 @@
-"""Base class of the conditional flows: parameters, batch training, densities and moments."""
+"""Conditional normalising flows, as cdo compares with them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ class Candidate(NamedTuple):
     learning_rate: float
 
 
+@dataclass(eq=False, repr=False)
 class ConditionalFlow(Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
@@ -35,34 +37,22 @@ class ConditionalFlow(Pushforward):
 
     tags: ClassVar[Tags] = Tags(array_api=False)
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
-    _trainer: ClassVar[str] = "kcde.estimators._flows.training"
+    _trainer: ClassVar[str] = "kcde.estimators._networks.flows"
     _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax", "flowjax")
     kind: ClassVar[str]
     rate: ClassVar[float]
     more_layers: ClassVar[int] = 0
 
-    def __init__(
-        self,
-        hidden_units=100,
-        blocks=5,
-        steps=100,
-        learning_rate=None,
-        *,
-        batch_normalisation=True,
-        candidates=None,
-        moment_samples=1000,
-        random_state=0,
-        standardize=True,
-    ):
-        self.hidden_units = hidden_units
-        self.blocks = blocks
-        self.steps = steps
-        self.learning_rate = learning_rate
-        self.batch_normalisation = batch_normalisation
-        self.candidates = candidates
-        self.moment_samples = moment_samples
-        self.random_state = random_state
-        self.standardize = standardize
+    hidden_units: int = 100
+    blocks: int = 5
+    steps: int | Sequence[int] = 100
+    learning_rate: float | Sequence[float] | None = None
+    _: KW_ONLY
+    batch_normalisation: bool = True
+    candidates: Sequence | None = None
+    moment_samples: int = 1000
+    random_state: int = 0
+    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "ConditionalFlow":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
@@ -88,7 +78,7 @@ class ConditionalFlow(Pushforward):
             candidates = _checked_candidates(self.candidates, counts, Y.shape[0])
             trained = self._choose(candidates, counts[0], problem)
         else:
-            from kcde.estimators._flows.training import train
+            from kcde.estimators._networks.flows import train
 
             used = [rate for _, rate in stages]
             self.learning_rate_ = used[0] if np.ndim(self.steps) == 0 else used
@@ -107,7 +97,7 @@ class ConditionalFlow(Pushforward):
 
     def _choose(self, candidates: list[Candidate], most_steps: int, problem: tuple):
         """Return the flow that the best candidate was trained to on all rows."""
-        from kcde.estimators._flows.training import choose
+        from kcde.estimators._networks.flows import choose
 
         n = len(problem[-1])
         folds = kfold(n, HELD_OUT_PARTS, rng_of("selection", self.random_state))
@@ -124,7 +114,7 @@ class ConditionalFlow(Pushforward):
         return trained
 
     def _architecture(self, hidden_units=None, blocks=None):
-        from kcde.estimators._flows.training import Architecture
+        from kcde.estimators._networks.flows import Architecture
 
         blocks = blocks or self.blocks
         return Architecture(
@@ -237,3 +227,138 @@ def _checked_candidates(given, counts: Sequence[int], n: int) -> list[Candidate]
 
 def _log_normal(z: np.ndarray) -> np.ndarray:
     return -0.5 * np.sum(z * z + _LOG_TWO_PI, axis=-1)
+
+
+class ConditionalRealNVP(ConditionalFlow):
+    """Predict the density of several y given x, by a flow of couplings, from hundreds of rows on.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    y = T_x(z), each layer scaling and shifting one half of y by functions of the other and of x.
+
+    `blocks` + 1 coupling layers of flowjax, as many as in the authors' code, that let the halves
+    change places; in each a network with two layers of exponential linear units. Behind each but
+    the last is a batch normalisation, as there: in a step of training its statistics are those of
+    all rows; then they are set to those of the training rows at the final weights (the authors
+    keep those of the last step, before its change of the weights) and stay, so that the density is
+    one of each row. Trained by full batches of Adam with their weight decay of 1e-6, in float32,
+    evaluated in float64. Different from their code: scales without an upper bound.
+
+    Where d_y = 1 there is no other half of y to condition on: every layer is affine in y with
+    coefficients of x alone, and p(y|x) is N(a(x), b(x)²). (The authors' code refuses d_y = 1.)
+
+    A step costs O(n (blocks + 1) (H d + H²)) for H units and d = d_x + d_y: 35 s of one core for
+    100 steps of 32,000 rows.
+
+    Parameters
+    ----------
+    hidden_units
+        H.
+    blocks
+        Number of layers, see above.
+    steps
+        Steps of Adam, each on all rows; or the steps of several stages, each of which restarts
+        Adam.
+    learning_rate
+        None: 0.002 √n/28, as the authors' on the donut; or one for every stage. Without batch
+        normalisation the rule is too large for many rows.
+    batch_normalisation
+        Whether to use batch normalisation.
+    candidates
+        None: the flow is as the arguments above say. Else triples of hidden units, blocks and a
+        learning rate, to choose from in their place by the likelihood of a random fifth of the
+        rows: each is trained on the others until 30 steps have not raised it, or for `steps`; the
+        best is then trained on all rows for as many steps as were best. Costs up to twice the
+        training of all candidates.
+    moment_samples
+        Draws a row for `mean` and `variance`.
+    random_state
+        Seeds the initial weights and these draws.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
+
+    Attributes
+    ----------
+    flow_
+        The trained flow, in float64.
+    history_
+        Mean negative log density of a training row before each step, nats, shape (steps,).
+    learning_rate_
+        Learning rate used, one per stage if there are several.
+    hidden_units_, blocks_, steps_
+        Of the candidate chosen, and its number of steps; not without `candidates`.
+    cv_results_
+        For each of `candidates` the largest held-out mean log density, `score`, and its `steps`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import ConditionalRealNVP
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = ConditionalRealNVP(hidden_units=8, blocks=2, steps=5).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
+    """
+
+    selection_rule: ClassVar[str] = (
+        "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
+        "learning rate 0.002 √n/28; nothing is chosen or stopped early"
+    )
+
+    kind: ClassVar[str] = "coupling"
+    rate: ClassVar[float] = 0.002
+    more_layers: ClassVar[int] = 1
+
+
+class ConditionalMAF(ConditionalFlow):
+    """Predict the density of several y given x, by an autoregressive flow, from hundreds of rows.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    y = T_x(z), each layer scaling and shifting y_i by functions of y_1 … y_{i-1} and of x.
+
+    `blocks` layers of flowjax, between which the columns of y change places; in each a masked
+    network with two layers of hyperbolic tangents. Behind each is a batch normalisation, as in the
+    authors' code: in a step of training its statistics are those of all rows; then they are set to
+    those of the training rows at the final weights (the authors keep those of the last step,
+    before its change of the weights) and stay, so that the density is one of each row. Trained by
+    full batches of Adam with their weight decay of 1e-6, in float32, evaluated in float64.
+
+    Where d_y = 1 every layer is affine in y with coefficients of x alone, and p(y|x) is
+    N(a(x), b(x)²). (The authors' code refuses d_y = 1.)
+
+    A step costs O(n blocks (H d + H²)) for H units and d = d_x + d_y: 25 s of one core for 100
+    steps of 32,000 rows. A draw takes d_y evaluations of the networks where a density takes one.
+
+    Nothing is held out by default, as published, so that the steps overfit few rows. On the 221
+    training rows of scikit-learn's diabetes data it has -4.6 nats there and -9.8 on the others;
+    with `standardize=False` -5.3 and -5.5, because those x have a standard deviation of 0.05 and
+    are hardly learned from in 100 steps. The remedy is to stop early, not to leave x small:
+    `candidates=[(100, 5, 0.002)]` with 300 steps has -5.5 in any units.
+
+    Parameters and attributes are those of `ConditionalRealNVP`, but for two. `blocks` is the number
+    of layers, 5 by default, with no layer beyond them. `learning_rate` is 0.005 √n/28 where it is
+    None, as the authors' on the donut; without batch normalisation that is too large for many rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import ConditionalMAF
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = ConditionalMAF(hidden_units=8, blocks=2, steps=5).fit(X, Y)
+    >>> model.log_density(X[:2], Y[:2]).shape
+    (2,)
+    """
+
+    selection_rule: ClassVar[str] = (
+        "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
+        "learning rate 0.005 √n/28; nothing is chosen or stopped early"
+    )
+
+    kind: ClassVar[str] = "autoregressive"
+    rate: ClassVar[float] = 0.005

@@ -1,50 +1,50 @@
-"""The updates of f, g and ν as one compiled loop over the iterations of one problem, in float32.
+"""Training of DDE: a model, its updates as one compiled loop over iterations, and when to stop.
 
 One iteration is one update of f, then five of g, each after three of ν (dde, appendix E); Adam for
 f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the authors' code for the plane
-(for the R data it clips those of ν alone). Points are columns, so that the long axis is the fast
-one. Random numbers are those of `jax.random` (threefry), so that a training repeats one by JAX up
-to rounding.
+(for the R data it clips those of ν alone). All in float32.
 """
 
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba import int32, uint32, uint64
+from numba import uint32, uint64
 from scipy.special import erfinv
+
+from kcde.estimators._dde import (
+    DRAWS,
+    FEATURES,
+    KERNEL_REACH,
+    NODES,
+    POINTS,
+    FeatureSum,
+    GaussianBase,
+    HeldOut,
+    KernelSum,
+    UniformBase,
+)
+from kcde.estimators._networks.perceptron import (
+    Shape,
+    clip,
+    compiled,
+    compiled_parts,
+    exp,
+    fold_in,
+    forward,
+    masked,
+    parts,
+    pass_of,
+)
+from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
+from kcde.memory import free_host_bytes
+from kcde.seeding import rng_of
 
 SAMPLER_UPDATES = 5
 DUAL_UPDATES = 3
-
-
-def compiled(function):
-    """Compile a function when it is first called; keep the program where a folder can be written.
-
-    That is `__pycache__` beside the source or a folder of the user, or NUMBA_CACHE_DIR.
-    """
-    # Infinity and NaN stay what they are: by them a training is seen to diverge.
-    options = {"nogil": True, "error_model": "numpy"}
-    options["fastmath"] = {"nsz", "arcp", "contract", "afn", "reassoc"}
-    try:
-        return numba.njit(function, cache=True, **options)
-    except RuntimeError:
-        return numba.njit(function, **options)
-
-
-class Shape(NamedTuple):
-    """Sizes of a perceptron, whose first layer sees a linear map of some inputs beside others.
-
-    `embedded` inputs are mapped to `width` numbers, `plain` ones are not; all layers but the last
-    have `hidden` rectified units.
-    """
-
-    embedded: int
-    width: int
-    plain: int
-    hidden: int
-    layers: int
-    outputs: int
 
 
 class Recipe(NamedTuple):
@@ -102,71 +102,15 @@ class State(NamedTuple):
     nu_square: np.ndarray
 
 
-class Pass(NamedTuple):
-    """Arrays of a perceptron at N columns.
-
-    The inputs (those embedded first), the product of the first layer with the embedding (later its
-    gradient), the first layer for all inputs, its bias, the values of hidden units (layers, H, N),
-    and outputs; gradients in outputs, in hidden units (2, H, N: a layer and the one below), in the
-    first layer, and in the inputs.
-    """
-
-    inputs: np.ndarray
-    folded: np.ndarray
-    first: np.ndarray
-    bias: np.ndarray
-    hidden: np.ndarray
-    outputs: np.ndarray
-    d_outputs: np.ndarray
-    d_hidden: np.ndarray
-    d_first: np.ndarray
-    d_inputs: np.ndarray
-
-
 _0, _1, _HALF = np.float32(0.0), np.float32(1.0), np.float32(0.5)
-_HIGHEST, _LOWEST = np.float32(89.0), np.float32(-87.3)  # exp is infinite, or nearly 0
-_LOG2_E = np.float32(1.44269504088896341)
-_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
-# exp on ±(ln 2)/2, as in the Cephes library: 1 + r + r² times this.
-_SERIES = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3)
-_SERIES += (4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-_E5, _E4, _E3, _E2, _E1, _E0 = map(np.float32, _SERIES)
 _UNIT = np.float32(2.0**-23)
 _TINY = np.float32(1e-8)  # in the denominators of Adam and RMSprop
 _KEPT, _ADDED = np.float32(0.9), np.float32(0.1)  # of the mean, by Adam
 _KEPT_SQUARE, _ADDED_SQUARE = np.float32(0.999), np.float32(0.001)
 _KEPT_LONGER, _ADDED_LESS = np.float32(0.99), np.float32(0.01)  # by RMSprop, as in PyTorch
-_LARGEST_GRADIENT = np.float32(5.0)
 
 NORMAL = (np.sqrt(2.0) * erfinv((np.arange(2**16) + 0.5) * 2.0**-15 - 1.0)).astype(np.float32)
 """The levels of standard normal numbers: two a random word, as they cost as much as g."""
-
-
-@compiled
-def exp(x):
-    """Return e^x within 3e-7, by what a loop does for several x at once."""
-    x = _HIGHEST if x > _HIGHEST else x
-    x = _LOWEST if x < _LOWEST else x
-    power = np.floor(x * _LOG2_E + _HALF)
-    r = x - power * _LN2_HIGH - power * _LN2_LOW
-    series = ((((_E5 * r + _E4) * r + _E3) * r + _E2) * r + _E1) * r + _E0
-    bits = int32((int32(power) + int32(127)) << int32(23))
-    return (series * r * r + r + _1) * np.int32(bits).view(np.float32)
-
-
-@compiled
-def fold_in(key, number):
-    """Return two random words of a key, two words, and a number: threefry2x32, 20 rounds."""
-    high, low = uint32(key[0]), uint32(key[1])
-    words = (low, uint32(high ^ low ^ uint32(0x1BD11BDA)), high)
-    a, b = high, uint32(low + uint32(number))
-    for rounds in range(5):
-        for turn in (13, 15, 26, 6) if rounds % 2 == 0 else (17, 29, 16, 24):
-            a = uint32(a + b)
-            b = uint32(a ^ uint32(uint32(b << uint32(turn)) | uint32(b >> uint32(32 - turn))))
-        a = uint32(a + words[rounds % 3])
-        b = uint32(b + words[(rounds + 1) % 3] + uint32(rounds + 1))
-    return a, b
 
 
 @compiled
@@ -227,100 +171,6 @@ def _draw_rows(key, n, size, batches, rows):
             rows[batch * size + i] = order[(place + i) % n]
 
 
-def parts(flat, shape):
-    """Return views of the parameters of a perceptron.
-
-    Weights (width, embedded) and bias of the embedding; weights of the first layer for it and for
-    the plain inputs; biases (layers - 1, H) and weights (layers - 2, H, H) of hidden layers;
-    weights (outputs, H) and bias of the last.
-    """
-    embedded, width, plain, hidden, layers, outputs = shape
-    a = width * embedded
-    b = a + width
-    c = b + hidden * width
-    d = c + hidden * plain
-    e = d + hidden * (layers - 1)
-    f = e + hidden * hidden * (layers - 2)
-    g = f + outputs * hidden
-    return (
-        flat[:a].reshape(width, embedded),
-        flat[a:b],
-        flat[b:c].reshape(hidden, width),
-        flat[c:d].reshape(hidden, plain),
-        flat[d:e].reshape(layers - 1, hidden),
-        flat[e:f].reshape(layers - 2, hidden, hidden),
-        flat[f:g].reshape(outputs, hidden),
-        flat[g:],
-    )
-
-
-compiled_parts = compiled(parts)
-
-
-@compiled
-def pass_of(shape, N):
-    inputs, hidden = shape.embedded + shape.plain, shape.hidden
-    return Pass(
-        np.empty((inputs, N), np.float32),
-        np.empty((hidden, shape.embedded), np.float32),
-        np.empty((hidden, inputs), np.float32),
-        np.empty(hidden, np.float32),
-        np.empty((shape.layers - 1, hidden, N), np.float32),
-        np.empty((shape.outputs, N), np.float32),
-        np.empty((shape.outputs, N), np.float32),
-        np.empty((2, hidden, N), np.float32),
-        np.empty((hidden, inputs), np.float32),
-        np.empty((inputs, N), np.float32),
-    )
-
-
-@compiled
-def _rectified(weights, values, bias, out):
-    np.dot(weights, values, out)
-    for i in range(len(out)):
-        for j in range(out.shape[1]):
-            value = out[i, j] + bias[i]
-            out[i, j] = _0 if value < _0 else value
-
-
-@compiled
-def forward(parameters, at):
-    """Compute hidden units and outputs of a perceptron from its inputs."""
-    embedding, shift, mixed, plain, biases, weights, last, bias = parameters
-    embedded = embedding.shape[1]
-    if embedded:
-        # A linear map of a linear map: one product with the inputs in place of two.
-        np.dot(mixed, embedding, at.folded)
-    for i in range(len(mixed)):
-        for k in range(embedded):
-            at.first[i, k] = at.folded[i, k]
-        for k in range(plain.shape[1]):
-            at.first[i, embedded + k] = plain[i, k]
-        total = biases[0, i]
-        for j in range(len(shift)):
-            total += mixed[i, j] * shift[j]
-        at.bias[i] = total
-    _rectified(at.first, at.inputs, at.bias, at.hidden[0])
-    for layer in range(len(weights)):
-        _rectified(weights[layer], at.hidden[layer], biases[layer + 1], at.hidden[layer + 1])
-    np.dot(last, at.hidden[len(weights)], at.outputs)
-    for k in range(len(last)):
-        for j in range(at.outputs.shape[1]):
-            at.outputs[k, j] += bias[k]
-
-
-@compiled
-def masked(values, rectified, sums):
-    """Set to 0 where a unit is, and sum over columns."""
-    for i in range(len(values)):
-        total = _0
-        for j in range(values.shape[1]):
-            value = values[i, j] if rectified[i, j] > _0 else _0
-            values[i, j] = value
-            total += value
-        sums[i] = total
-
-
 @compiled
 def _backward(parameters, gradients, at, learns):
     """Compute gradients in the parameters, or if it does not learn, in the inputs."""
@@ -367,17 +217,6 @@ def _backward(parameters, gradients, at, learns):
         for j in range(len(shift)):
             d_mixed[i, j] += d_biases[0, i] * shift[j]
             d_shift[j] += mixed[i, j] * d_biases[0, i]
-
-
-@compiled
-def clip(gradient):
-    norm2 = _0
-    for i in range(len(gradient)):
-        norm2 += gradient[i] * gradient[i]
-    norm = np.sqrt(norm2)
-    if not norm < _LARGEST_GRADIENT:
-        for i in range(len(gradient)):
-            gradient[i] = gradient[i] / norm * _LARGEST_GRADIENT
 
 
 @compiled
@@ -605,3 +444,368 @@ def advance(state, problem, recipe, levels, seed, first, count):
             _update_g(
                 state, problem, recipe, rows, seen, own, dual_of_own, nets, gradients, work, step
             )
+
+
+CHECK = 100
+"""Iterations between two evaluations of a training."""
+
+_DRAWS = 1000
+_LARGEST_OBJECTIVE = 1e6
+_IN_A_ROW = 3  # checks above it: in many dimensions exp ν may be so large for a while at the start
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """g or ν: rectified units in all layers but the last, and a linear map of some inputs before.
+
+    g maps x and standard normal ξ to y (dde, section 4), ν maps y and x to an estimate of
+    log q(y|x)/p_0(y) (equation 17); the shapes are those of the authors' code.
+    """
+
+    flat: np.ndarray
+    shape: Shape
+
+    def __call__(self, *inputs):
+        """Return the outputs (d_out, n) at inputs (d, n)."""
+        parameters = parts(self.flat, self.shape)
+        embedding, shift, mixed, first, biases, weights, last, bias = parameters
+        embedded, plain = np.split(np.concatenate(inputs), [self.shape.embedded])
+        values = mixed @ (embedding @ embedded + shift[:, None]) + first @ plain
+        values = np.maximum(values + biases[0][:, None], 0.0)
+        for weight, shift in zip(weights, biases[1:], strict=True):
+            values = np.maximum(weight @ values + shift[:, None], 0.0)
+        return last @ values + bias[:, None]
+
+
+def initial_parameters(shape: Shape, embedded_first: bool, rng: np.random.Generator) -> np.ndarray:
+    """Return the parameters of a perceptron before training, float32.
+
+    Weights uniform within √(6/(fan_in + fan_out)) (Glorot and Bengio), and biases 0. In the first
+    layer, as the authors' code has it, the embedded inputs come before the plain ones, or after.
+    """
+    embedded, width, plain, hidden, layers, outputs = shape
+    size = width * (embedded + 1) + hidden * (width + plain + 1)
+    size += (layers - 2) * hidden * (hidden + 1) + outputs * (hidden + 1)
+    flat = np.zeros(size, np.float32)
+    embedding, _, mixed, first, _, weights, last, _ = parts(flat, shape)
+
+    def drawn(fan_out: int, fan_in: int) -> np.ndarray:
+        limit = np.sqrt(6.0 / (fan_in + fan_out))
+        return rng.uniform(-limit, limit, (fan_out, fan_in))
+
+    if embedded:
+        embedding[:] = drawn(width, embedded)
+    both = drawn(hidden, width + plain)
+    mixed[:], first[:] = (
+        np.hsplit(both, [width]) if embedded_first else np.hsplit(both, [plain])[::-1]
+    )
+    for weight in weights:
+        weight[:] = drawn(hidden, hidden)
+    last[:] = drawn(outputs, hidden)
+    return flat
+
+
+def start(weights: np.ndarray, g: np.ndarray, nu: np.ndarray) -> State:
+    """Return the state before training, of float32 arrays."""
+    f, g, nu = (np.array(each, np.float32) for each in (weights, g, nu))
+    zeros = np.zeros_like
+    return State(f, zeros(f), zeros(f), g, zeros(g), zeros(g), nu, zeros(nu))
+
+
+def diagnose(state: State, seed: int, problem: Problem, recipe: Recipe) -> tuple[float, float]:
+    """Return objective and distance of g from the data.
+
+    The objective is ℓ̃(f, ν, g) of dde, equation 18, plus 1/λ: E_D f - E_g f - η/2 ‖f‖² + (E_g ν -
+    E_p0 exp ν + 1)/λ, at training x and one set of draws. The distance is the biased MMD² between
+    training pairs and draws of g at training x, with the kernel of f. O(1000 (m + H²)) time, for m
+    basis functions and H units.
+    """
+    n = problem.Y.shape[1]
+    # Each x once; without x a thousand draws or fewer.
+    times = 1 if len(problem.X) else max(1, _DRAWS // n)
+    rows = np.tile(np.arange(min(n, _DRAWS)), times)
+    count = len(rows)
+    key = np.uint32(0), np.uint32(seed)
+    noise = np.empty((recipe.sampler.plain, count), np.float32)
+    priors = np.empty((len(problem.Y), count), np.float32)
+    normals(key, NORMAL, noise.reshape(-1))
+    draw_base(fold_in(key, 1), problem, recipe, NORMAL, priors)
+    X, drawn = np.take(problem.X, rows, axis=1), np.take(problem.scaled, rows, axis=1)
+    fakes = Perceptron(state.g, recipe.sampler)(X, noise)
+    at_data, at_fakes = np.empty((2, count), np.float32)
+    for Y, values in ((np.take(problem.Y, rows, axis=1), at_data), (fakes, at_fakes)):
+        f_values(state.f, problem, recipe.features, rows, Y, values)
+    dual = Perceptron(state.nu, recipe.dual)
+    with np.errstate(over="ignore", invalid="ignore"):
+        divergence = np.mean(dual(fakes, X)) - np.mean(np.exp(dual(priors, X))) + 1.0
+    objective = np.mean(at_data) - np.mean(at_fakes) + recipe.dual_weight * divergence
+    smooth = penalty_gradient(problem, recipe.features, state.f)
+    data = np.ascontiguousarray(problem.scaled[:, :_DRAWS])
+    drawn[len(X) :] = problem.inverse_y[:, None] * fakes
+    mmd2 = mean_kernel(data, data) + mean_kernel(drawn, drawn)
+    mmd2 -= 2.0 * mean_kernel(data, drawn)
+    return float(objective - 0.5 * (state.f @ smooth)), float(mmd2)
+
+
+@dataclass
+class Task:
+    """One problem, and when to stop.
+
+    The seed of its random numbers has 32 bits. It ends after `target` iterations, at most, or by
+    held-out rows.
+    """
+
+    problem: Problem
+    state: State
+    seed: int
+    target: int
+    held_out: HeldOut | None = None
+
+
+@dataclass
+class TrainingResult:
+    """The result of a task.
+
+    The final state and its iteration; rows of (iteration, objective, biased MMD², held-out loss);
+    states of some iterations; the iteration by which something was not finite, or the objective
+    too large in three checks in a row; the smallest held-out loss; and checks in a row, up to the
+    last, at which the objective was too large.
+    """
+
+    state: State
+    iteration: int = 0
+    history: list = field(default_factory=list)
+    snapshots: dict = field(default_factory=dict)
+    diverged: int | None = None
+    best: float = np.inf
+    too_large: int = 0
+
+
+def train(
+    task: Task, recipe: Recipe, patience: int, snapshots: Sequence[int] = ()
+) -> TrainingResult:
+    """Train a task.
+
+    The training ends `patience` iterations after its best held-out likelihood, if it has one.
+    States of the iterations `snapshots` are kept.
+    """
+    outcome, last = TrainingResult(task.state), task.target
+    # To look at: regularly, at snapshots and at the end.
+    stops = sorted({*range(0, last, CHECK), *(k for k in snapshots if k <= last), last})
+    state, started = _copied(task.state), time.perf_counter()
+    for at, until in zip(stops, [*stops[1:], None], strict=True):
+        numbers = diagnose(state, task.seed, task.problem, recipe)
+        if not _should_continue(outcome, task, _copied(state), numbers, at, patience, snapshots):
+            break
+        advance(state, task.problem, recipe, NORMAL, np.uint32(task.seed), at, until - at)
+        if until % (10 * CHECK) == 0:
+            left = (time.perf_counter() - started) / until * (last - until)
+            log.info("iteration %d of %d, at most %.0f s left", until, last, left)
+    return outcome
+
+
+def _copied(state: State) -> State:
+    return State(*(each.copy() for each in state))
+
+
+def _should_continue(
+    outcome: TrainingResult,
+    task: Task,
+    state: State,
+    numbers: tuple[float, float],
+    at: int,
+    patience: int,
+    snapshots: Sequence[int],
+) -> bool:
+    """Record the state of a training; return whether to continue it."""
+    finite = all(np.isfinite(each).all() for each in state)
+    small = abs(numbers[0]) < _LARGEST_OBJECTIVE
+    outcome.too_large = 0 if small else outcome.too_large + 1
+    if not finite or outcome.too_large == _IN_A_ROW:
+        outcome.diverged = at
+        return False
+    loss = np.nan if task.held_out is None else task.held_out.loss(np.float64(state.f))
+    outcome.history.append((at, *numbers, loss))
+    if at in snapshots:
+        outcome.snapshots[at] = state
+    if task.held_out is None or loss < outcome.best:
+        outcome.best, outcome.iteration, outcome.state = loss, at, state
+    waiting = task.held_out is None or at - outcome.iteration < patience
+    return waiting and at < task.target
+
+
+_INITIAL_STD = 0.1  # of the weights of f, as in the authors' code
+_BASE_REACH = 12.0  # standard deviations
+_SQRT_2 = np.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that is not trained.
+
+    X, Y are the rows that f is trained on, the penalty is η, and base p_0. f may have random
+    features. The recipe has the batch size of these rows.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    bandwidth_x: np.ndarray
+    bandwidth_y: np.ndarray
+    penalty: float
+    base: GaussianBase | UniformBase
+    features: FeatureSum | None
+    recipe: Recipe
+
+    def on(self, X, Y) -> "Model":
+        """Return the model with other rows to train on."""
+        recipe = self.recipe._replace(batch_size=min(self.recipe.batch_size, len(Y)))
+        return replace(self, X=X, Y=Y, recipe=recipe)
+
+    def problem(self) -> Problem:
+        """Return the arrays of the training, float32."""
+        X, Y = self.X, self.Y
+        anchors, phases, part = Y / (_SQRT_2 * self.bandwidth_y), np.zeros(len(Y)), np.empty((0, 0))
+        gram = np.empty((0, 0))
+        if self.features is not None:
+            anchors, phases = self.features.frequencies_y, self.features.phases
+            part = X @ self.features.frequencies_x.T if X.shape[1] else part
+        else:
+            part = GaussianKernel(self.bandwidth_x)(X, X) if X.shape[1] else part
+            if self.penalty > 0:
+                gram = GaussianKernel(self.bandwidth_y)(Y, Y)
+                gram = gram * part if X.shape[1] else gram
+        widths = np.concatenate([self.bandwidth_x, self.bandwidth_y])
+        centre, spread = _location(self.base)
+        arrays = Problem(
+            X=X.T,
+            Y=Y.T,
+            scaled=(np.hstack([X, Y]) / (_SQRT_2 * widths)).T,
+            part=part,
+            anchors=anchors.T,
+            phases=phases,
+            inverse_y=1.0 / (_SQRT_2 * self.bandwidth_y),
+            gram=gram,
+            penalty=np.float32(self.penalty),
+            centre=centre,
+            spread=spread,
+        )
+        single = (np.ascontiguousarray(each, dtype=np.float32) for each in arrays)
+        return Problem(*single)._replace(penalty=np.float32(self.penalty))
+
+    def initial_state(self, rng: np.random.Generator) -> State:
+        """Return f, g and ν before training."""
+        count = len(self.Y) if self.features is None else len(self.features.phases)
+        weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
+        g = initial_parameters(self.recipe.sampler, True, rng)
+        return start(weights, g, initial_parameters(self.recipe.dual, False, rng))
+
+    def held_out(self, X, Y, density_weight: float) -> HeldOut:
+        """Return the likelihood of rows under f with any weights."""
+        support = self.kernel_support if Y.shape[1] == 1 else None
+        count = len(self.Y) if self.features is None else len(self.features.phases)
+        ones = self._sum(np.ones(count))
+        return HeldOut(ones, self.base, X, Y, support, density_weight)
+
+    def potential(self, state: State, scale: float = 1.0) -> KernelSum | FeatureSum:
+        """Return f of a state, times a scale, in float64."""
+        return self._sum(scale * np.asarray(state.f, dtype=np.float64))
+
+    def sampler(self, state: State) -> Perceptron:
+        """Return g of a state, in float64: maps X (n, d_x) and ξ (n, latent) to y, by columns."""
+        return Perceptron(np.float64(state.g), self.recipe.sampler)
+
+    def dual(self, state: State):
+        """Return ν of a state, in float64: maps X (n, d_x), Y (n, d_y) to (n,)."""
+        network = Perceptron(np.float64(state.nu), self.recipe.dual)
+        return lambda X, Y: network(Y.T, X.T)[0]
+
+    @property
+    def kernel_support(self) -> tuple[float, float, float]:
+        """Interval outside of which f p_0 equals p_0 or 0, and a panel width; d_y = 1."""
+        width = float(min(self.bandwidth_y[0], _location(self.base)[1][0]))
+        if isinstance(self.base, UniformBase):
+            return float(self.base.lower[0]), float(self.base.upper[0]), width
+        if self.features is not None:
+            return *self.base_ends(), width
+        margin = KERNEL_REACH * float(self.bandwidth_y[0])
+        return float(self.Y.min()) - margin, float(self.Y.max()) + margin, width
+
+    def base_ends(self) -> tuple[float, float]:
+        """Return the ends beyond which a Gaussian p_0 has no mass; d_y = 1."""
+        mean, reach = float(self.base.mean[0]), _BASE_REACH * float(self.base.std[0])
+        return mean - reach, mean + reach
+
+    def _sum(self, weights: np.ndarray) -> KernelSum | FeatureSum:
+        if self.features is not None:
+            return replace(self.features, weights=weights)
+        return KernelSum(self.X, self.Y, weights, self.bandwidth_x, self.bandwidth_y)
+
+
+def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
+    """Return the model of an estimator's parameters for its data.
+
+    Bandwidths and p_0 come from all rows, X (n, d_x) and Y (n, d_y). The parameters were checked.
+    """
+    e, n = estimator, len(Y)
+    check_memory(e, Y.shape)
+    sigma_x = _bandwidths(e.bandwidth_x, X, e.bandwidth_scale, "bandwidth_x", "X")
+    sigma_y = _bandwidths(e.bandwidth_y, Y, e.bandwidth_scale, "bandwidth_y", "Y")
+    features = None
+    if e.basis == FEATURES:
+        rng = rng_of("features", e.random_state)
+        pairs = ((X.shape[1], sigma_x), (Y.shape[1], sigma_y))
+        drawn = [rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs]
+        phases = rng.uniform(0.0, 2.0 * np.pi, e.features)
+        features = FeatureSum(*drawn, phases, np.ones(e.features))
+    d_x, d_y = X.shape[1], Y.shape[1]
+    hidden, latent = e.hidden_units, e.latent
+    recipe = Recipe(
+        features=e.basis == FEATURES,
+        uniform=e.base == "uniform",
+        dual_weight=np.float32(e.dual_weight),
+        batch_size=e.batch_size,
+        learning_rate=float(e.learning_rate),
+        sampler=Shape(d_x, latent if d_x else 0, latent, hidden, e.sampler_layers, d_y),
+        dual=Shape(d_y if d_x else 0, d_x, d_x or d_y, hidden, e.dual_layers, 1),
+    )
+    penalty = 1.0 / n if e.regularization is None else float(e.regularization)
+    base = GaussianBase(Y.mean(axis=0), e.base_std * Y.std(axis=0))
+    if e.base == "uniform":
+        base = UniformBase(Y.min(axis=0), Y.max(axis=0))
+    return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe).on(X, Y)
+
+
+def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str) -> np.ndarray:
+    if given is None:
+        given = median_trick(data, scale, name) if data.shape[1] else 1.0
+    return as_bandwidths(given, data.shape[1], parameter)
+
+
+def _location(base) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre and spread: mean and standard deviation, or middle and width."""
+    if isinstance(base, UniformBase):
+        return 0.5 * (base.lower + base.upper), base.upper - base.lower
+    return base.mean, base.std
+
+
+def check_memory(estimator, shape: tuple[int, int]) -> None:
+    """Raise `ValueError` if training with Y of a shape needs more memory than is free."""
+    n, d_y = shape
+    points = estimator.basis == POINTS
+    count_f, rows = (n, 2 * n) if points else (estimator.features, n)
+    needed = 4 * count_f * rows
+    if estimator.validation:
+        held = round(estimator.validation * n)
+        # Of a random feature it keeps cosine and sine.
+        nodes = NODES if d_y == 1 else DRAWS
+        needed += 8 * count_f * (1 if points else 2) * (2 * held + nodes)
+    free = free_host_bytes()
+    if needed > free:
+        what = "training rows" if points else "features"
+        raise ValueError(
+            f"{count_f} {what} would take {needed / 2**30:.1f} GB of memory, and "
+            f"{free / 2**30:.1f} GB are free: take fewer"
+            + (", or basis='features'" if points else "")
+        )

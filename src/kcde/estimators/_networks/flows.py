@@ -5,6 +5,7 @@ are padded to few lengths, and trainings of one architecture that differ otherwi
 Batch normalisation stands between the layers (Dinh et al., ICLR 2017, section 3.7).
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,8 +22,30 @@ from flowjax.flows import coupling_flow, masked_autoregressive_flow
 from jax import Array, lax
 from paramax import AbstractUnwrappable, NonTrainable
 
-from kcde.estimators._flows.base import Candidate
-from kcde.estimators._shared.batch_fit import configure
+from kcde.estimators.flows import Candidate
+
+
+def configure() -> None:
+    """Set threads, platform, memory and precision of jax, before the first computation on it.
+
+    XLA takes as many threads as there are processors, regardless of OMP_NUM_THREADS; on the CPU it
+    obeys NPROC, which is set to what OMP_NUM_THREADS says, 1 by default. Unless JAX_PLATFORMS says
+    otherwise training is on the CPU, so that results do not depend on whether there is a GPU.
+
+    With JAX_PLATFORMS=cuda it is on the GPU, which cupy may want too: jax then takes memory as it
+    needs it, not three quarters of the card at once, and multiplies float32 in float32, where its
+    own default is TensorFloat-32 with 10 of the 23 bits. Jax's own variables,
+    XLA_PYTHON_CLIENT_PREALLOCATE and JAX_DEFAULT_MATMUL_PRECISION, set both otherwise.
+    """
+    os.environ.setdefault("NPROC", os.environ.get("OMP_NUM_THREADS", "1"))
+    # jax reads it with the first computation, not when it is imported.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    if jax.config.jax_platforms is None:
+        jax.config.update("jax_platforms", "cpu")
+    # The CPU has no TensorFloat-32; without the setting its programs stay identical.
+    if jax.config.jax_platforms != "cpu" and jax.config.jax_default_matmul_precision is None:
+        jax.config.update("jax_default_matmul_precision", "float32")
+
 
 configure()
 
@@ -238,25 +261,6 @@ def train(
     return found._replace(history=np.concatenate(history), steps=sum(map(len, history)))
 
 
-def train_watched(
-    architecture: Architecture,
-    seed: int,
-    X: np.ndarray,
-    Y: np.ndarray,
-    held: np.ndarray,
-    rate: float,
-    most_steps: int,
-) -> Trained:
-    """Train as `train`, and keep the flow as it was at the best step for rows held out.
-
-    `held` says whether a row is, shape (n,). The statistics of the batch normalisations are of the
-    other rows, then as later. The training ends `PATIENCE` steps after its best, or after
-    `most_steps`.
-    """
-    leaves = initial_leaves(architecture, np.uint32(seed))
-    return _run(architecture, leaves, X, Y, held.astype(float), rate, most_steps, -1)
-
-
 def _run(architecture, leaves, X, Y, held, rate, most_steps: int, given: int) -> Trained:
     """Train for `given` steps, whatever the rows held out say, or by them where it is negative."""
     rows = _blocks(X, Y, held)
@@ -401,13 +405,15 @@ def choose(
 ) -> tuple[Trained, int, dict]:
     """Choose by the rows held out, and train the choice on all rows.
 
-    `tried` are candidates with their architectures. Returns the flow, the place of its candidate
-    and how all did.
+    `tried` are candidates with their architectures; `held` says whether a row is held out, (n,).
+    Each is trained on the others until `PATIENCE` steps after its best, or for `most_steps`, and
+    the statistics of its batch normalisations are of these rows. Returns the flow, the place of
+    its candidate and how all did.
     """
-    found = [
-        train_watched(architecture, seed, X, Y, held, candidate.learning_rate, most_steps)
-        for architecture, candidate in tried
-    ]
+    found = []
+    for architecture, candidate in tried:
+        given = X, Y, held.astype(float), candidate.learning_rate, most_steps, -1
+        found.append(_run(architecture, initial_leaves(architecture, np.uint32(seed)), *given))
     score, steps = (np.array([getattr(f, n) for f in found]) for n in ("held_out", "steps"))
     best = int(np.argmax(score))
     architecture, candidate = tried[best]

@@ -1,1 +1,0 @@
-"""Workings of CDO: the reference density, the spectrum and the selection."""

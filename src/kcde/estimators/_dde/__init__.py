@@ -1,1 +1,0 @@
-"""Workings of DDE: deep networks trained against a dual function."""

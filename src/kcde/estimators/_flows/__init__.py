@@ -1,1 +1,0 @@
-"""Workings of the conditional normalising flows."""

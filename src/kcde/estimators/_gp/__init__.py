@@ -1,1 +1,0 @@
-"""Workings of Gaussian process regression."""

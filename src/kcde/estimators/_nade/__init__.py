@@ -1,1 +1,0 @@
-"""Workings of NADE: the network, its training and the selection of its size."""

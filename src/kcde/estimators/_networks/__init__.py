@@ -1,0 +1,1 @@
+"""Training of networks, by numba or JAX."""

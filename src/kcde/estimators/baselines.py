@@ -1,0 +1,744 @@
+"""Baselines: normal, kernel and neighbourhood densities, whose fits take seconds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from math import log
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.estimators._shared import checks
+from kcde.estimators._shared.mixture import GaussianMixture, log_volume
+from kcde.estimators._shared.pushforward import NormalResiduals
+from kcde.estimators._shared.rows import by_blocks, column_std
+from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.kernels import as_bandwidths
+from kcde.kernels.gaussian import log_gaussian_kernel
+from kcde.linalg import symmetric_spectrum
+from kcde.memory import require_memory
+from kcde.normalisers import logsumexp
+from kcde.seeding import rng_of
+from kcde.selection import best_index, complement, log_grid, subsample
+
+
+@dataclass(eq=False, repr=False)
+class LinearGaussian(NormalResiduals):
+    """Predict a normal density of y given x, the mean linear and the variance fixed: a baseline.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = N(m(x), s²), m(x) = ȳ + (x - x̄)ᵀb with b = argmin Σ_i |y_i - m(x_i)|²/n + λ|b|².
+
+    λ and s² have the largest leave-one-out likelihood: s² is the mean square of the residuals of
+    rows left out, and λ the one at which it is smallest (Hoerl and Kennard 1970; Hastie, Tibshirani
+    and Friedman 2009, equation 7.64). Several y have variances of their own and share λ.
+    Cost: one eigendecomposition, O(m r² + r³) in all, r and m the smaller and
+    the larger of n and d_x. A fit keeps the coefficients and s, nothing of the rows.
+
+    Parameters
+    ----------
+    regularization
+        λ, in squared units of x. None: chosen from 41 log-spaced values, 1e-6 to 1e4.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
+
+    Attributes
+    ----------
+    regularization_
+        Value used, given or chosen.
+    coef_
+        b, shape (d_x, d_y).
+    residual_std_
+        s, shape (d_y,).
+    cv_results_
+        Leave-one-out log likelihood, `score`, for each of `regularization`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import LinearGaussian
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = 2.0 * X + 0.3 * rng.normal(size=(100, 1))
+    >>> model = LinearGaussian().fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1), model.std(X[:1]).round(1)
+    (array([[2.]]), array([[0.3]]))
+    """
+
+    selection_rule: ClassVar[str] = (
+        "ridge regression with normal residuals; λ (1e-6…1e4 in 41 steps) and the variance by "
+        "leave-one-out likelihood, in closed form"
+    )
+
+    regularization: float | None = None
+    _: KW_ONLY
+    standardize: bool = True
+
+    def _fit(self, X, Y):
+        self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)
+        self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
+        self.residual_std_ = self._ridge.residual_std
+        self._std = array_namespace(X).asarray(self.residual_std_)
+
+    def _line(self, X):
+        return self._ridge.predict(X), self._std[None, :]
+
+
+REGULARIZATIONS = log_grid(1e-6, 1e4, 41)
+_LEAST = 1e-8  # 1 - h_ii: below it the residual of a row left out is rounding
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """m(x) = ȳ + (x - x̄)ᵀb with b = argmin Σ_i |y_i - m(x_i)|²/n + λ|b|².
+
+    `residual_std`, (d_y,): the root mean square of each y_i less its fit to all other rows.
+    """
+
+    centre_x: object
+    centre_y: object
+    coef: object
+    regularization: float
+    residual_std: np.ndarray
+
+    def predict(self, X):
+        """Return m(x), shape (n, d_y)."""
+        return self.centre_y + (X - self.centre_x) @ self.coef
+
+
+def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, dict]:
+    """Return the fit, the residuals of rows left out and the scores of λ, chosen if it is None.
+
+    The residual of row i left out is e_i/(1 - h_ii) with the residual e_i and the leverage h_ii of
+    all rows (Hastie, Tibshirani and Friedman 2009, equation 7.64). Where these have the variance s²
+    the mean log density of N(m_{-i}(x_i), s²) at y_i is largest at the mean of their squares, and
+    there -½ log 2πe s²: the λ with the smallest s is that with the largest leave-one-out
+    likelihood. One eigendecomposition for all λ, of the smaller of XᵀX and XXᵀ: with
+    r = min(n, d_x), r² max(n, d_x) + r³ time, and 41 n r d_y for the λ.
+    """
+    checks.positive("regularization", regularization, optional=True)
+    xp, x, y = array_namespace(X), to_numpy(X), to_numpy(Y)
+    centre_x, centre_y = x.mean(axis=0), y.mean(axis=0)
+    path = _Path(x - centre_x, y - centre_y)
+    candidates = REGULARIZATIONS if regularization is None else np.array([regularization])
+    stds = np.stack([_root_mean_square(path.left_out(each)) for each in candidates])
+    if np.any(stds == 0):
+        raise ValueError("y is a linear function of x: leave out the x that determines y")
+    score = -len(x) * np.sum(np.log(stds) + 0.5 * np.log(2.0 * np.pi) + 0.5, axis=1)
+    (best,) = best_index(score)
+    chosen = float(candidates[best])
+    ridge = Ridge(
+        *(xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen))),
+        chosen,
+        as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals"),
+    )
+    return ridge, path.left_out(chosen), {"regularization": candidates, "score": score}
+
+
+class _Path:
+    """The regressions of centred x (n, d) and y for all λ, by eigenvectors of XᵀX, or of XXᵀ.
+
+    The latter where d > n: with XXᵀ/n = U W Uᵀ, x in the directions of the eigenvectors of XᵀX is
+    U (nW)^½, and b = Xᵀ U (W + λ)⁻¹ Uᵀ y/n (Hastie, Tibshirani and Friedman 2009, section 18.3.5).
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray):
+        (n, d), self._y = x.shape, y
+        if d > n:
+            self._values, vectors = symmetric_spectrum(x @ x.T / n)
+            self._rotated, of_rows = vectors * np.sqrt(n * self._values), vectors.T @ y / n
+            self._coef_of = lambda inverse: x.T @ (vectors @ (of_rows * inverse))
+        else:
+            nothing = np.zeros(0), np.zeros((0, 0))
+            self._values, vectors = symmetric_spectrum(x.T @ x / n) if d else nothing
+            self._rotated = x @ vectors
+            self._coef_of = lambda inverse: vectors @ (self._moments * inverse)
+        self._moments, self._shares = self._rotated.T @ y / n, self._rotated**2 / n
+
+    def coef(self, regularization: float) -> np.ndarray:
+        """Return b, shape (d_x, d_y)."""
+        return self._coef_of(1.0 / (self._values + regularization)[:, None])
+
+    def left_out(self, regularization: float) -> np.ndarray:
+        """Return e_i/(1 - h_ii), (n, d_y); NaN where a row alone determines a coefficient."""
+        inverse = 1.0 / (self._values + regularization)
+        kept = 1.0 - 1.0 / len(self._y) - self._shares @ inverse
+        residuals = self._y - self._rotated @ (self._moments * inverse[:, None])
+        return residuals / np.where(kept > _LEAST, kept, np.nan)[:, None]
+
+
+def _root_mean_square(values: np.ndarray) -> np.ndarray:
+    """Return it for each column, whatever their scale, shape (d,)."""
+    size = np.max(np.abs(values), axis=0)
+    return size * np.sqrt(np.mean((values / np.where(size > 0, size, 1.0)) ** 2, axis=0))
+
+
+TUNING_ROWS = 1000
+
+
+@dataclass(eq=False, repr=False)
+class MarginalKDE(GaussianMixture):
+    """Predict the density of y regardless of x: a baseline that says what x is worth.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = p(y) = (1/n) Σ_i N(y; y_i, diag h²) (Silverman 1986, section 3.4.4).
+
+    x may have any columns; they are not used. h has the largest leave-one-out likelihood of 33
+    multiples of the standard deviation of y: O(33 n t d_y) time for t tuning rows.
+
+    Parameters
+    ----------
+    bandwidth_y
+        h, standard deviations in the units of y: a number, or one per dimension. None: the standard
+        deviation of each column times one number, chosen from 33 log-spaced ones, 0.05 to 2.
+    tuning_rows
+        Maximum number of rows left out in turn, each from all others; None: 1000.
+    random_state
+        Seeds the choice of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
+
+    Attributes
+    ----------
+    bandwidth_y_
+        Value used, given or chosen, shape (d_y,).
+    cv_results_
+        Leave-one-out log likelihood, `score`, for each multiple of the standard deviation,
+        `factor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import MarginalKDE
+    >>> Y = np.random.default_rng(0).normal(size=200)
+    >>> model = MarginalKDE().fit(None, Y)
+    >>> model.cdf(None, np.array([0.0])).round(1)
+    array([0.5])
+    """
+
+    selection_rule: ClassVar[str] = (
+        "a Gaussian kernel density estimate of y without x; bandwidth 0.05…2 standard deviations "
+        "in 33 steps, leave-one-out likelihood"
+    )
+
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
+
+    def _fit(self, X, Y):
+        rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
+        checks.whole("tuning_rows", rows)
+        self.cv_results_ = {}
+        if self.bandwidth_y is not None:
+            self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")
+        else:
+            values, rng = to_numpy(Y), rng_of("selection", self.random_state)
+            self.bandwidth_y_, score = leave_one_out(values, column_std(values), rows, rng)
+            self.cv_results_ = {"factor": FACTORS, "score": score}
+        self._centres, self._sigma = Y, self.bandwidth_y_
+
+    def _log_weights(self, X):
+        n = self._centres.shape[0]
+        return array_namespace(X).full((X.shape[0], n), -log(n), dtype=X.dtype)
+
+
+FACTORS = log_grid(0.05, 2.0, 33)
+"""Candidates, in standard deviations."""
+
+
+def leave_one_out(
+    points: np.ndarray, scale: np.ndarray, most: int | None, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose h among `FACTORS` × scale by leave-one-out likelihood (Silverman 1986, section 3.4.4).
+
+    Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over all
+    points. 33 t n exponentials for t of n points. Where every value is there twice the likelihood
+    grows without a bound as h falls; the smallest candidate is then chosen.
+    """
+    n, left_out = len(points), subsample(len(points), most, rng)
+    candidates = [as_bandwidths(factor * scale, len(scale), "bandwidth_y") for factor in FACTORS]
+    unit = points / scale
+    scores = np.zeros(len(FACTORS))
+    for block in row_blocks(len(left_out), n):
+        rows = left_out[block]
+        exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
+        exponent[np.arange(len(rows)), rows] = -np.inf
+        for k, factor in enumerate(FACTORS):
+            scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
+    constants = [log_volume(h) + np.log(n - 1) for h in candidates]
+    scores -= len(left_out) * np.array(constants)
+    return candidates[best_index(scores)[0]], scores
+
+
+@dataclass(eq=False, repr=False)
+class ResidualKDE(ConditionalDensity):
+    """Predict the density of y given x, linear but for residuals of any one shape: a baseline.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = (1/n) Σ_i N(y; m(x) + e_i, diag h²): m of `LinearGaussian`, e_i left-out residuals.
+
+    e_i is what is left of y_i by the regression on all other rows, so that p is not narrower than
+    what a new row meets. h has the largest leave-one-out likelihood among 33 multiples of the
+    standard deviation of the e_i (Silverman 1986, section 3.4.4). Cost: that of
+    `LinearGaussian`, and O(33 n t) for t tuning rows.
+
+    Parameters
+    ----------
+    regularization
+        λ of the regression, in squared units of x. None: as in `LinearGaussian`.
+    bandwidth_y
+        h, standard deviations in the units of y: a number, or one per dimension. None: as in
+        `MarginalKDE`, from 0.05 to 2 standard deviations of the residuals.
+    tuning_rows
+        Maximum number of residuals left out in turn; None: 1000.
+    random_state
+        Seeds the choice of these.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
+
+    Attributes
+    ----------
+    regularization_, bandwidth_y_
+        Values used, given or chosen.
+    coef_
+        Slopes of the regression, shape (d_x, d_y).
+    residuals_
+        The fitted `MarginalKDE` of the residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import ResidualKDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 1))
+    >>> Y = 2.0 * X + rng.exponential(size=(200, 1))
+    >>> model = ResidualKDE().fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round()
+    array([[3.]])
+    """
+
+    selection_rule: ClassVar[str] = (
+        "ridge regression and a Gaussian kernel density estimate of its leave-one-out residuals; λ "
+        "(1e-6…1e4 in 41 steps) and the bandwidth (0.05…2 of their standard deviations in 33 "
+        "steps) by leave-one-out likelihood"
+    )
+
+    regularization: float | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
+
+    def _fit(self, X, Y):
+        self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization)
+        self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
+        options = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
+        kde = MarginalKDE(self.bandwidth_y, **options, standardize=False)
+        self.residuals_ = kde.fit(None, array_namespace(X).asarray(residuals))
+        self.bandwidth_y_ = self.residuals_.bandwidth_y_
+
+    def log_density(self, X, Y):
+        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+        X, Y = self._check_pair(X, Y)
+        return self.residuals_.log_density(None, Y - self._ridge.predict(X))
+
+    def log_density_at(self, Y) -> Callable:
+        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+        Y = self._check_outputs(Y)[None, :, :]
+
+        def at(X):
+            residuals = Y - self._ridge.predict(self._check_features(X))[:, None, :]
+            flat = array_namespace(residuals).reshape(residuals, (-1, self.n_outputs_))
+            found = self.residuals_.log_density(None, flat)
+            return array_namespace(found).reshape(found, residuals.shape[:2])
+
+        return at
+
+    def mean(self, X):
+        """Return E[Y|x] = m(x) + Σ_i e_i/n, shape (n, d_y), for X (n, d_x)."""
+        X = self._check_features(X)
+        return self._ridge.predict(X) + self.residuals_.mean(None)
+
+    def conditional_expectation(self, f: Callable, X):
+        """Return E[f(Y)|x], shape (n, q), by the rule of the base class around every m(x).
+
+        Parameters
+        ----------
+        f
+            Maps (k, d_y) to (k, q).
+        X
+            Shape (n, d_x).
+        """
+        X = self._check_features(X)
+        xp = array_namespace(X)
+        nodes, weights = (xp.asarray(part) for part in self.residuals_._expectation_nodes())
+        weights = weights * self.residuals_.density_at(nodes)(None)[0, :]
+
+        def of(rows):
+            points = self._ridge.predict(X[rows, :])[:, None, :] + nodes[None, :, :]
+            values = f(xp.reshape(points, (-1, self.n_outputs_)))
+            values = xp.reshape(values, (*points.shape[:2], -1))
+            return xp.sum(weights[None, :, None] * values, axis=1)
+
+        return by_blocks(of, X.shape[0], nodes.shape[0], like=X)
+
+    def sample(self, X, n: int, random_state):
+        """Draw from p(y|x) exactly, shape (n, k, d_y): a residual, then a Gaussian."""
+        X = self._check_features(X)
+        residuals = self.residuals_.sample(X[:, :0], n, random_state)
+        return self._ridge.predict(X)[:, None, :] + residuals
+
+    def _cdf(self, X, y):
+        return self.residuals_.cdf(None, y - self._ridge.predict(X)[:, 0])
+
+    def _crps(self, X, y):
+        return self.residuals_.crps(None, y - self._ridge.predict(X)[:, 0])
+
+    def _quantile(self, X, p):
+        return self._ridge.predict(X) + self.residuals_.quantile(None, p)
+
+
+RADII = np.array([0.2, 0.4, 0.8, 1.6])
+BANDWIDTHS = log_grid(0.05, 1.0, 10)
+
+
+@dataclass(eq=False, repr=False)
+class EpsilonKDE(GaussianMixture):
+    """Predict the density of y given x from the rows near x: a baseline for few columns of x.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = (1/|I(x)|) Σ_{i in I(x)} N(y; y_i, diag h²), I(x) = {i: |x_i - x|/√d_x ≤ ε}.
+
+    Where fewer than `min_neighbours` rows are that near, the nearest `min_neighbours` are
+    taken. Nothing is solved: O(n n_test d_x) time.
+
+    Parameters
+    ----------
+    radius
+        ε, in the units of x, per square root of its dimension. None: chosen from {0.2, 0.4, 0.8,
+        1.6}.
+    bandwidth_y
+        h, standard deviations in the units of y: a number, or one per dimension. None: one number,
+        chosen from 10 log-spaced values.
+    min_neighbours
+        Minimum number of rows of a neighbourhood.
+    folds
+        Number of folds of the cross-validation by held-out log likelihood.
+    random_state
+        Seeds the shuffle of the folds.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
+
+    Attributes
+    ----------
+    radius_, bandwidth_y_
+        Values used, given or chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import EpsilonKDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 1))
+    >>> Y = np.sin(X) + 0.3 * rng.normal(size=(100, 1))
+    >>> model = EpsilonKDE(radius=0.4, bandwidth_y=0.3).fit(X, Y)
+    >>> model.mean(np.array([[1.0]])).round(1)
+    array([[0.9]])
+    """
+
+    selection_rule: ClassVar[str] = (
+        "ε in {0.2, 0.4, 0.8, 1.6} with at least 5 neighbours, bandwidth 0.05…1 in 10 steps, "
+        "5-fold held-out likelihood"
+    )
+
+    tags: ClassVar[Tags] = Tags(grouped=True)
+
+    radius: float | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    min_neighbours: int = 5
+    folds: int = 5
+    random_state: int = 0
+    standardize: bool = True
+
+    def _fit(self, X, Y):
+        n, few = Y.shape[0], self.min_neighbours
+        checks.positive("radius", self.radius, optional=True)
+        if not 1 <= few <= n:
+            raise ValueError(f"min_neighbours must be between 1 and the {n} rows; got {few}")
+        self.X_ = X
+        self.radius_, self.cv_results_ = self.radius, {}
+        if self.bandwidth_y is not None:
+            self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")
+        if self.radius is None or self.bandwidth_y is None:
+            self._select(X, Y)
+        self._centres, self._sigma = Y, self.bandwidth_y_
+
+    def _select(self, X, Y):
+        n = Y.shape[0]
+        rng = rng_of("selection", self.random_state)
+        folds = self._kfold(np.arange(n), self.folds, rng)
+        fewest = n - max(len(held_out) for held_out in folds)
+        if fewest < self.min_neighbours:
+            raise ValueError(f"folds leave {fewest} rows, fewer than min_neighbours")
+        radii = RADII if self.radius is None else np.array([self.radius])
+        candidates = BANDWIDTHS if self.bandwidth_y is None else [self.bandwidth_y]
+        bandwidths = [as_bandwidths(h, Y.shape[1], "bandwidth_y") for h in candidates]
+        score = np.zeros((len(radii), len(bandwidths)))
+        for held_out in folds:
+            rows = complement(held_out, n)
+            distance = _scaled_distance(take_rows(X, held_out), take_rows(X, rows))
+            Y_out, Y_in = take_rows(Y, held_out), take_rows(Y, rows)
+            log_kernels = [log_gaussian_kernel(Y_out, Y_in, h) - log_volume(h) for h in bandwidths]
+            for i, radius in enumerate(radii):
+                log_weights = _log_membership(distance, float(radius), self.min_neighbours)
+                for j, log_kernel in enumerate(log_kernels):
+                    score[i, j] += np.sum(to_numpy(logsumexp(log_weights + log_kernel, axis=1)))
+        i, j = best_index(score)
+        self.radius_, self.bandwidth_y_ = float(radii[i]), bandwidths[j]
+        self.cv_results_ = {"radius": radii, "bandwidth_y": np.array(bandwidths), "score": score}
+
+    def _log_weights(self, X):
+        return _log_membership(_scaled_distance(X, self.X_), self.radius_, self.min_neighbours)
+
+
+def _scaled_distance(A, B):
+    """Return |a - b|/√d, shape (len A, len B); 0 where there are no columns."""
+    xp = array_namespace(A, B)
+    width = B.shape[0] * (2 * A.shape[1] + 4)
+    require_memory(A, f"distances between {B.shape[0]} rows and x", A.shape[0], lambda n: n * width)
+    difference = A[:, None, :] - B[None, :, :]
+    return xp.sqrt(xp.sum(difference * difference, axis=2) / max(1, A.shape[1]))
+
+
+def _log_membership(distance, radius: float, min_neighbours: int):
+    """Return log 1/|I| in the neighbourhood and -inf outside it, of the shape of `distance`."""
+    xp = array_namespace(distance)
+    reach = xp.sort(distance, axis=1)[:, min_neighbours - 1]
+    inside = distance <= xp.maximum(reach, xp.asarray(radius, dtype=distance.dtype))[:, None]
+    count = xp.sum(xp.astype(inside, distance.dtype), axis=1)
+    log_share = xp.broadcast_to(-xp.log(count)[:, None], distance.shape)
+    return xp.where(inside, log_share, xp.full_like(distance, -xp.inf))
+
+
+STARTS = (0.5, 1.0, 2.0)
+"""Multiples of the normal reference rule at which the search starts, for x and y alike."""
+
+SMOOTHED = 3.0
+"""One more start: bandwidths of x in standard deviations, at which x says little."""
+
+BOUNDS_X, BOUNDS_Y = (1e-2, 1e2), (1e-2, 2.0)
+"""In standard deviations; at the upper bound of x a column is smoothed out."""
+
+
+_FIRST_ITERATIONS, _ITERATIONS = 15, 200
+
+
+@dataclass(eq=False, repr=False)
+class KernelCDE(GaussianMixture):
+    """Predict the density of y given x, of any shape, where some x matter less than others.
+
+    `predict` gives the mean of y, `score` the mean log density of rows.
+
+    p(y|x) = Σ_i K_x(x - x_i) N(y; y_i, diag h_y²) / Σ_i K_x(x - x_i), K_x a Gaussian product.
+
+    The estimator of Hall, Racine and Li (JASA 2004) with a Gaussian kernel for every column. Its
+    bandwidths, one a column of x and of y, have the largest leave-one-out likelihood,
+    Σ_i log p_{-i}(y_i|x_i), so that a column of x that says nothing about y gets a bandwidth far
+    beyond its spread and is smoothed out. (They minimise an integrated squared error; likelihood is
+    the other rule of their package np.) L-BFGS in the logarithms of the bandwidths, with the
+    gradient in closed form, from four starts: ½, 1 and 2 times the normal reference rule, 1.06 s
+    n^(-1/(4 + d_x + d_y)) for standard deviations s, and three s for x with the rule for y. The
+    best after 15 steps is taken to the end. Bandwidths of y are at least 0.01 s: where values of y
+    are tied, the likelihood grows without a bound as they fall.
+
+    A step costs O(t² (d_x + d_y)) time and memory for t tuning rows: 0.01 s for 300 rows of six
+    columns. A density costs O(n (d_x + d_y)).
+
+    Parameters
+    ----------
+    bandwidth_x
+        One standard deviation a column of x, or a number, in its units. None: chosen.
+    bandwidth_y
+        The same for y. None: chosen.
+    tuning_rows
+        Maximum number of training rows that choose bandwidths, random ones; None: 1000.
+    random_state
+        Seeds the draw of these rows.
+    standardize
+        Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
+        parameters and what is learned are then in these units. False: the rows as they are.
+
+    Attributes
+    ----------
+    bandwidth_x_, bandwidth_y_
+        Values used, given or chosen, shapes (d_x,) and (d_y,).
+    cv_results_
+        Leave-one-out log likelihood of the tuning rows at the end of the search, `score`, from each
+        start; the `bandwidth` there of all columns, those of x first; whether it `converged`, which
+        is asked of the best alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import KernelCDE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> Y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=200)
+    >>> model = KernelCDE().fit(X, Y)
+    >>> bool(model.bandwidth_x_[1] > 10 * model.bandwidth_x_[0])
+    True
+    """
+
+    selection_rule: ClassVar[str] = (
+        "a Gaussian product kernel; the bandwidths of every column of x and of y by leave-one-out "
+        "likelihood on at most 1000 training rows, L-BFGS from four starts"
+    )
+
+    bandwidth_x: float | Sequence[float] | None = None
+    bandwidth_y: float | Sequence[float] | None = None
+    _: KW_ONLY
+    tuning_rows: int | None = TUNING_ROWS
+    random_state: int = 0
+    standardize: bool = True
+
+    def _fit(self, X, Y):
+        most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
+        checks.whole("tuning_rows", most, 2)
+        given = [
+            None if getattr(self, name) is None else as_bandwidths(getattr(self, name), size, name)
+            for name, size in (("bandwidth_x", X.shape[1]), ("bandwidth_y", Y.shape[1]))
+        ]
+        self.cv_results_ = {}
+        if any(value is None for value in given):
+            given = self._choose(to_numpy(X), to_numpy(Y), given, most)
+        self.bandwidth_x_, self.bandwidth_y_ = given
+        self.X_ = X
+        self._centres, self._sigma = Y, self.bandwidth_y_
+
+    def _choose(self, X: np.ndarray, Y: np.ndarray, given: list, most: int) -> list:
+        """Complete the bandwidths of x and of y that are None."""
+        std_x, std_y = column_std(X), column_std(Y)
+        std_x = np.where(std_x > 0, std_x, 1.0)
+        rows = subsample(len(X), most, rng_of("selection", self.random_state))
+        # Before anything is divided by them.
+        for name, std in (("x", std_x), ("y", std_y)):
+            as_bandwidths(std, len(std), f"the standard deviation of {name}")
+        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y)
+        fixed = [
+            None if value is None else value / std
+            for value, std in zip(given, (std_x, std_y), strict=True)
+        ]
+        rule = 1.06 * len(rows) ** (-1.0 / (4 + X.shape[1] + Y.shape[1]))
+        starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
+        begins = [criterion.start(start, fixed) for start in starts]
+        found = [criterion.maximise(*begin, iterations=_FIRST_ITERATIONS) for begin in begins]
+        first = best_index(np.array([each.score for each in found]))[0]
+        found[first] = criterion.maximise(
+            found[first].bandwidth, begins[first][1], iterations=_ITERATIONS
+        )
+        std = np.concatenate([std_x, std_y])
+        score = np.array([each.score for each in found]) - len(rows) * np.sum(np.log(std_y))
+        self.cv_results_ = {
+            "score": score,
+            "bandwidth": np.stack([each.bandwidth * std for each in found]),
+            "converged": np.array([each.converged for each in found]),
+        }
+        best = self.cv_results_["bandwidth"][best_index(score)[0]]
+        parts = np.split(best, [X.shape[1]])
+        named = zip(("bandwidth_x", "bandwidth_y"), parts, strict=True)
+        return [as_bandwidths(part, len(part), name) for name, part in named]
+
+    def _log_weights(self, X):
+        xp, n = array_namespace(X), self.X_.shape[0]
+        width = n * (2 * X.shape[1] + 3)
+        require_memory(X, f"kernels of {n} rows at x", X.shape[0], lambda rows: rows * width)
+        log_kernel = log_gaussian_kernel(X, self.X_, self.bandwidth_x_)
+        # Far from all rows every kernel underflows; their ratios do not.
+        log_kernel = log_kernel - xp.max(log_kernel, axis=1, keepdims=True)
+        return log_kernel - logsumexp(log_kernel, axis=1)[:, None]
+
+
+_GAIN = 1e-7  # of the mean log density, at which the search stops
+
+
+class Found(NamedTuple):
+    """End of a search: bandwidths of x, then y, the log likelihood, and whether it converged."""
+
+    bandwidth: np.ndarray
+    score: float
+    converged: bool
+
+
+class LeaveOneOut:
+    """L(h) = Σ_i log Σ_{j≠i} K_x K_y - log Σ_{j≠i} K_x - Σ log √2π h_y, of rows of unit scale.
+
+    With D_kij = (z_ik - z_jk)² over all columns z of x and y, and the shares P_ij ∝ K_x K_y and
+    Q_ij ∝ K_x of row j at row i, ∂L/∂log h_k = Σ_ij (P_ij - Q_ij) D_kij / h_k² for a column of x,
+    and Σ_ij P_ij D_kij / h_k² - n for one of y.
+    """
+
+    def __init__(self, X: np.ndarray, Y: np.ndarray):
+        width = X.shape[1] + Y.shape[1] + 6
+        remedy = "let fewer rows take part in it (tuning_rows), or give all bandwidths"
+        require_memory(X, "a likelihood", len(X), lambda n: n * n * width, remedy=remedy)
+        self.n, self.inputs = len(X), X.shape[1]
+        columns = np.concatenate([X, Y], axis=1).T
+        squares = (columns[:, :, None] - columns[:, None, :]) ** 2
+        self._squares = squares.reshape(len(columns), -1)
+        self._diagonal = np.arange(self.n) * (self.n + 1)
+
+    def __call__(self, log_bandwidth: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return L and its gradient, at log bandwidths of shape (d_x + d_y,), those of x first."""
+        inverse = np.exp(-2.0 * log_bandwidth)
+        of_x, of_y = slice(None, self.inputs), slice(self.inputs, None)
+        exponent_x = -0.5 * (inverse[of_x] @ self._squares[of_x])
+        exponent = exponent_x - 0.5 * (inverse[of_y] @ self._squares[of_y])
+        log_x, share_x = self._shares(exponent_x)
+        log_xy, share_xy = self._shares(exponent)
+        constant = np.sum(log_bandwidth[of_y]) + 0.5 * np.log(2.0 * np.pi) * len(inverse[of_y])
+        slope = inverse * (self._squares @ share_xy)
+        slope[of_x] -= inverse[of_x] * (self._squares[of_x] @ share_x)
+        slope[of_y] -= self.n
+        return log_xy - log_x - self.n * constant, slope
+
+    def _shares(self, exponent: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return Σ_i log Σ_{j≠i} exp, and the shares of the terms in their sums, flat."""
+        exponent[self._diagonal] = -np.inf
+        terms = exponent.reshape(self.n, self.n)
+        total = logsumexp(terms, axis=1)
+        return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
+
+    def start(self, at: tuple, fixed: list) -> tuple[np.ndarray, list[tuple[float, float]]]:
+        """Return bandwidths (d_x + d_y,) to start at, and the smallest and largest of each.
+
+        `at` is the bandwidth of all columns of x, and of all of y, where none are `fixed`.
+        """
+        lengths, begin, bounds = (self.inputs, len(self._squares) - self.inputs), [], []
+        for value, size, known, ends in zip(at, lengths, fixed, (BOUNDS_X, BOUNDS_Y), strict=True):
+            begin.append(np.full(size, np.clip(value, *ends)) if known is None else known)
+            bounds += [ends] * size if known is None else [(h, h) for h in known]
+        return np.concatenate(begin), bounds
+
+    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> Found:
+        """Search for the largest L from bandwidths on, within bounds, by L-BFGS."""
+
+        def loss(log_bandwidth):
+            value, slope = self(log_bandwidth)
+            return -value / self.n, -slope / self.n
+
+        how = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": iterations, "ftol": _GAIN}}
+        done = minimize(loss, np.log(begin), bounds=np.log(bounds), **how)
+        return Found(np.exp(done.x), -self.n * float(done.fun), bool(done.success))
