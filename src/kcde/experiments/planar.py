@@ -22,8 +22,17 @@ from kcde import scores
 from kcde.arrays import asarray, resolve_backend, to_numpy
 from kcde.data import made_up
 from kcde.estimators import Standardised, estimator_class
-from kcde.experiments import methods, runner
-from kcde.experiments.base import SMOKE, ArrayExperiment, Outcome, Work, parameter, sized, stacked
+from kcde.experiments import methods
+from kcde.experiments.base import (
+    SMOKE,
+    ArrayExperiment,
+    Outcome,
+    Work,
+    attempt,
+    parameter,
+    sized,
+    stacked,
+)
 from kcde.joint import Draws, sampler_kind, sampler_of
 from kcde.kernels import median_trick
 from kcde.methods import METHODS
@@ -120,12 +129,12 @@ class Planar(ArrayExperiment):
         def work(seed: int) -> Outcome:
             nonlocal warm
             here = points(self.dataset, seed)
-            model, fitting = runner.attempt(fit, self.unfitted(seed), here.train, backend)
+            model, fitting = attempt(fit, self.unfitted(seed), here.train, backend)
             sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
             row = self.row(seed, backend=backend, seed=self.seed_of(seed), **sizes)
             history = getattr(getattr(model, "estimator", None), "history_", None) or {}
             arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
-            found, seconds = runner.attempt(self._measured, model, here, seed, warm)
+            found, seconds = attempt(self._measured, model, here, seed, warm)
             if isinstance(found, Exception):
                 return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
             row["seconds"] = fitting + seconds

@@ -76,6 +76,7 @@ def settings(**variables):
     return json.loads(done.stdout)
 
 
+@pytest.mark.nightly
 def test_training_is_on_the_cpu_or_shares_the_gpu_in_float32_and_the_user_decides():
     assert settings() == ["cpu", False, None, False]
     assert settings(JAX_PLATFORMS="cuda") == ["cuda", False, "float32", False]
