@@ -21,7 +21,7 @@ ROOMS = {
     "methods": (380, ["methods"]),
     "estimators": (8850, ["estimators"]),
     "numerics": (
-        2266,
+        2270,
         [
             "arrays",
             "linalg",
