@@ -9,8 +9,8 @@ import pytest
 from contracted import QUICK, densities, some_pairs
 from kcde.estimators import LSCDE, Standardised, estimator_class
 
-SLOW = {"ConditionalMAF", "ConditionalRealNVP", "DDE", "NGBoost"}
-"""Seconds a fit, for compiling or boosting. NADE is compiled too, and stays among the quick."""
+SLOW = {"ConditionalMAF", "ConditionalRealNVP", "DDE", "NADE", "NGBoost"}
+"""Seconds a fit, for compiling or boosting."""
 
 
 @pytest.hookimpl(tryfirst=True)

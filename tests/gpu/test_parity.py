@@ -146,6 +146,7 @@ CHOOSING |= {"KernelCDE": {}, "LinearGaussian": {}}
 CHOOSING["LikelihoodKCEF"] = {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CHOOSING)
 def test_what_is_chosen(name, pairs, other_xp):
     X, Y = pairs
@@ -182,6 +183,7 @@ def stream():
     return np.random.default_rng(3)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("store", [True, False, "auto"])
 @pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky", "column"])
 def test_factors(other_xp, rng, pivots, store):
