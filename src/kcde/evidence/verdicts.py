@@ -211,7 +211,7 @@ EXACT = 1e-6
 """Of what is computed in float64 alone, in the order that its code says."""
 
 SINGLE = 0.05
-"""Of what is trained in float32: its digits repeat on one kind of machine (NADE on parkinsons has
+"""Of what is computed in float32: its digits repeat on one kind of machine (NADE on parkinsons has
 4.60463 nats on one, 4.56227 on another, again and again). What compares methods, such as ranks and
 p-values, is not compared, nor are fits of which some failed; their verdicts are."""
 
@@ -221,7 +221,7 @@ ROUNDING = 1e-10
 VERDICTS = math.inf
 """Of what Markov chains draw: verdicts alone are compared."""
 
-_TRAINS = re.compile(r"^\s*(?:import|from) (?:optax|numba)\b", re.MULTILINE)
+_FLOAT32 = re.compile(r"\b(?:np|xp)\.float32\b")
 _MEASURED = re.compile(r"seconds|per_second|memory|MiB|(?<![a-z])time(?![a-z])", re.IGNORECASE)
 
 
@@ -246,14 +246,11 @@ def of_method(name: str) -> float:
 
 @cache
 def is_single(estimator: str) -> bool:
-    """Return whether the digits of a class of `estimators/` depend on the machine.
+    """Return whether a class of `estimators/` computes in float32, as its modules say.
 
-    Those are the networks, which one of their modules trains in float32 with optax or numba, and
-    LikelihoodKCEF: it compares candidates before they have converged, in float32 where rows are
-    many, so that rounding may choose another one. The other kernel methods compute in float64.
+    Those are the networks, and LikelihoodKCEF where rows are many: rounding chooses among its
+    candidates, which it compares before they have converged. All others are in float64.
     """
-    if estimator == "LikelihoodKCEF":
-        return True
     modules = provenance.closure(provenance.estimator_module(estimator))
     sources = (provenance.source(module) for module in modules)
-    return any(_TRAINS.search(path.read_text("utf-8")) for path in sources if path is not None)
+    return any(_FLOAT32.search(path.read_text("utf-8")) for path in sources if path is not None)
