@@ -479,8 +479,10 @@ def fit_chosen(
     scores = np.empty((len(units), len(components)))
     epochs = np.empty(scores.shape, dtype=int)
     for i, j in np.ndindex(scores.shape):
-        own, folds = (units[i], components[j]), enumerate(held_out)
-        tasks = [problem.task(*own, k, complement(rows, n), rows) for k, rows in folds]
+        tasks = [
+            problem.task(units[i], components[j], fold, complement(rows, n), rows)
+            for fold, rows in enumerate(held_out)
+        ]
         trained = train(tasks, 0, recipe)
         scores[i, j], epochs[i, j] = trained.score, trained.epochs
     i, j = best_index(scores)
