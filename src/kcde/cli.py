@@ -554,7 +554,10 @@ def draw_command(
         raise ValueError(f"--scores belong to one artefact, {target!r} names {len(selected)}")
     else:
         given = [*scores, *map(Path, context.args)]
-        files = [each for path in given for each in (sorted(path.rglob("*.csv")) or [path])]
+        inside = {path: sorted(path.rglob("*.csv")) for path in given if path.is_dir()}
+        if empty := [str(path) for path, files in inside.items() if not files]:
+            raise ValueError(f"--scores: no CSV in {', '.join(empty)}; name a folder of a run")
+        files = [each for path in given for each in inside.get(path, [path])]
         paths = drawing.make(selected[0], files, into, scale, judged)
     for path in paths:
         typer.echo(f"drew {path}")

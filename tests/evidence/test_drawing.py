@@ -96,6 +96,17 @@ def test_wrong_arguments_are_named(wrong, call, tmp_path):
     assert wrong.split()[-1] in error
 
 
+def test_scores_of_a_folder_are_those_of_its_files(scores, call, tmp_path):
+    (tmp_path / "empty").mkdir()
+    asked = "draw", "kcef/table1", "--scores"
+    code, _, error = call(*asked, tmp_path / "empty", "--into", tmp_path)
+    assert code == 2
+    assert f"{tmp_path / 'empty'};" in error
+    assert call(*asked, tmp_path / "results", "--into", tmp_path / "folder")[0] == 0
+    assert call(*asked, *scores, "--into", tmp_path / "files")[0] == 0
+    assert contents(tmp_path / "folder") == contents(tmp_path / "files")
+
+
 def test_what_is_not_in_packed_scores_is_not_made(tmp_path):
     with pytest.raises(ValueError, match="kcef/fig2"):
         drawing.make(registry.ARTEFACTS["kcef/fig2"], [TRACKED / "scores.csv.gz"], tmp_path / "in")
