@@ -109,7 +109,7 @@ def compare_command(
     data: Data,
     y: Y,
     x: X = None,
-    methods: Annotated[str | None, Option(help="a,b,c; by default all that apply.")] = None,
+    methods: Annotated[str | None, Option(help="a,b,c, or all; by default eight.")] = None,
     splits: Annotated[int, Option(help="Splits into training and test rows.")] = 10,
     groups: Groups = None,
     time_column: Annotated[str | None, Option(help="Of time: splits train on the past.")] = None,
@@ -125,11 +125,11 @@ def compare_command(
 ) -> None:
     """Say which conditional density of a column to use: one page, a table, and advice.
 
-    Checks the file column by column, scores every method on held-out rows within --budget, quick
-    ones first, and writes comparison.html, comparison.csv, splits.csv and comparison.png into
-    --out. Stopped, the same command goes on where it was; with a larger --budget it does what was
-    skipped. Random splits mislead where rows belong together (--groups) or new rows will be later
-    ones (--time-column).
+    Checks the file column by column, scores methods on held-out rows within --budget, first on 500
+    rows, then on more, and writes comparison.html, comparison.csv, splits.csv and comparison.png
+    into --out. Stopped, the same command goes on where it was; with a larger --budget it does what
+    was skipped. Random splits mislead where rows belong together (--groups) or new rows will be
+    later ones (--time-column).
 
     \b
     kcde compare houses.csv --y price

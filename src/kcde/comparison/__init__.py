@@ -7,8 +7,8 @@ Examples
 >>> import numpy as np, pandas as pd
 >>> import kcde
 >>> rng = np.random.default_rng(0)
->>> frame = pd.DataFrame({"area": rng.normal(size=80)})
->>> frame["price"] = frame["area"] + 0.3 * rng.normal(size=80)
+>>> frame = pd.DataFrame({"area": rng.normal(size=200)})
+>>> frame["price"] = frame["area"] + 0.3 * rng.normal(size=200)
 >>> found = kcde.compare(frame, y="price", methods=["LSCDE-exact"], splits=3)
 >>> found.advice.method
 'LSCDE-exact'
@@ -139,9 +139,10 @@ def compare(
     x
         Those that it is predicted from; by default all others.
     methods
-        Names of methods, see `kcde.methods.key_of`; by default those of `costs.csv`.
+        Names of methods, see `kcde.methods.key_of`, or `["all"]`; by default the eight of
+        `kcde.comparison.running.CONTENDERS`. The density that ignores x is always one of them.
     splits
-        Number of splits; the budget may allow fewer, three at least.
+        Number of splits; the budget may allow fewer, two at least.
     groups
         Column that says which rows belong together: they are trained on or tested on together.
     time_column
@@ -195,12 +196,12 @@ def compare(
         reasons = {why: ", ".join(k for k in absent if absent[k] == why) for why in absent.values()}
         if reasons:
             say(f"not compared: {'; '.join(f'{each} {why}' for why, each in reasons.items())}")
-        run = running.run(plan, names, budget, say, jobs)
+        rank_by = CRPS if tabular.has_ties(checked) else LOG_DENSITY
+        run = running.run(plan, names, budget, say, jobs, rank_by)
         run.skipped |= absent
-    rank_by = CRPS if tabular.has_ties(checked) else LOG_DENSITY
-    overlap, by_splits = plan.overlap(run.splits), by_split(run)
-    table = ranked(by_splits, run.skipped, overlap, rank_by)
-    advice, model = advise(table, by_splits, overlap, rank_by), None
+    by_splits = by_split(run)
+    table = ranked(by_splits, run, plan.overlap(run.splits), rank_by)
+    advice, model = advise(table, by_splits, run, plan, rank_by), None
     if advice.method is not None:
         say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
@@ -214,12 +215,9 @@ def compare(
 
 
 def _compared(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
-    """Return the methods that are compared, and why others by default are not.
-
-    Where some are named these are they, and the baseline.
-    """
-    if names is None:
-        known = running.default_methods()
+    """Return the methods that are compared, the baseline first, and why others are not."""
+    if names is None or list(names) == ["all"]:
+        known = running.all_methods() if names else [BASELINE, *running.CONTENDERS]
         absent = {name: why for name in known if (why := usable(name))}
         return [name for name in known if name not in absent], absent
     if wrong := [f"{name}: {why}" for name in names if (why := usable(name))]:

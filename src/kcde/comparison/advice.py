@@ -1,98 +1,122 @@
-"""The ranked methods, and which to take, in one sentence that weighs rank and risk.
+"""The ranked methods, and which to take, in one sentence that says how sure that is.
 
 The rule:
 
-1. Methods are ranked by mean held-out log density; where y has ties, by CRPS. The first is the best
-   of those that failed on no split.
-2. If no method that failed on no split is better than the density that ignores x with p < 0.05 by
-   the corrected resampled t-test, x is said to be worth nothing that these splits can show, and
-   that density is advised. The 5% are of each method: of many, one may seem better by chance.
-3. Else a method can be advised if it failed on no split, is worse than the density that ignores x
-   on at most a quarter of the splits, and is not significantly behind the first: p ≥ 0.05 by the
-   same test, or it is the first itself.
-4. Of these the one with the least risk is advised: the lowest mean of -log p over the worst
-   twentieth of the test rows. Risks within 0.05 nats of the lowest count as the same, and among
-   these the first by rank is taken. Where y has ties, a log density measures how narrow the bumps
-   of a method are, and the first by rank is taken.
-5. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
+1. Methods are ranked by their mean rank over the splits, by held-out log density; where y has ties,
+   by CRPS. The first is the best of those that failed on no split.
+2. The first is advised, unless another is equivalent and loses less on the worst twentieth of the
+   test rows. Equivalent: with 95% confidence it is behind by less than 0.02 nats. Loses less: with
+   95% confidence, at 100 test rows or more in all splits together, and where y has no ties.
+   Confidence is that of the corrected resampled t-test (Nadeau and Bengio 2003).
+3. No method is advised yet where a method that was asked for could not be scored for want of time,
+   where fewer than 100 test rows were scored in all, or where the first is not better than the
+   density that ignores x at 5% of that test. If no method is better than that density by 0.02 nats
+   or more, with 95% confidence, that density is advised.
+4. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
    by split conformal prediction. So is it that no model file can hold a method.
 
-So what is advised is never significantly behind the first of the methods without a failure.
+Of CRPS a fiftieth of that of the first stands for the 0.02 nats. So fewer rows or splits end in no
+advice, and never in another method than the first.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from kcde.comparison.running import FAILED, REMEDY, Run
+from kcde.comparison.running import FAILED, FORWARD, GROUPS, REMEDY, Plan, Run
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES, paired_t_test
+from kcde.seeding import rng_of
 from kcde.table_model import savable
 
 LOG_DENSITY, CRPS = "log_density", "crps"
-"""What methods are ranked by: the mean held-out log density in nats, higher is better, or, where y
-has ties, the continuous ranked probability score in the units of y, lower is better."""
+"""What methods are ranked by: the held-out log density in nats, higher is better, or, where y has
+ties, the continuous ranked probability score in the units of y, lower is better."""
 
 WORST_LOSS = "worst_loss"
 """Mean of -log p over the twentieth of the test rows with the lowest, in nats."""
 
 SIGNIFICANCE = 0.05
-WORSE_SPLITS = 0.25
-"""Share of splits up to which a method may be worse than the density that ignores x."""
+MARGIN = 0.02
+"""Nats, or share of the CRPS of the first, below which two methods are equivalent."""
 
-SAME_RISK = 0.05
-"""Nats."""
+FEWEST_TESTED = 100
+"""Test rows of all splits together."""
 
 COVERAGE_OFF = 0.05
 
+_RESAMPLES = 1000
 _NAMES = {LOG_DENSITY: "held-out log density", CRPS: "CRPS"}
-_VALUES = [LOG_DENSITY, CRPS, *COVERAGES, WORST_LOSS]
-_COLUMNS = ["method", "rank", LOG_DENSITY, f"{LOG_DENSITY}_stderr", "gain", "gain_stderr", CRPS]
-_COLUMNS += [f"{CRPS}_stderr", *COVERAGES, WORST_LOSS, "failed", "splits", "seconds", "p_value"]
-_COLUMNS += ["reason"]
+_VALUES = [LOG_DENSITY, CRPS, *COVERAGES, WORST_LOSS, "width_90", "error"]
+_COLUMNS = ["method", "rank", "mean_rank", "first_share", LOG_DENSITY, f"{LOG_DENSITY}_stderr"]
+_COLUMNS += ["gain", "gain_stderr", CRPS, f"{CRPS}_stderr", *COVERAGES, WORST_LOSS, "width_90"]
+_COLUMNS += ["error", "failed", "splits", "n_train", "seconds", "p_value", "reason"]
 
 
 def by_split(run: Run) -> pd.DataFrame:
     """Return what each method gave on each split: columns `method`, `split`, and its scores."""
+    behind = {method: scores for method, (_, scores) in run.behind.items()}
     rows = [
         {"method": method, "split": split} | scored.said
-        for method, scores in run.scores.items()
-        for split, scored in zip(run.splits, scores, strict=True)
+        for method, scores in (run.scores | behind).items()
+        for split, scored in zip(run.splits, scores, strict=False)  # those behind have the first
     ]
     columns = ["method", "split", *_VALUES, "n_train", "n_test", "seconds", "status", "detail"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def ranked(splits: pd.DataFrame, skipped: dict, overlap: float, rank_by: str) -> pd.DataFrame:
-    """Return the methods, the best first, those without scores last with the reason.
+def ranked(splits: pd.DataFrame, run: Run, overlap: float, rank_by: str) -> pd.DataFrame:
+    """Return the methods, the best first, then those left at fewer rows, then those without scores.
 
     Standard errors are over splits, with the correction of Nadeau and Bengio (2003) for rows that
     splits share, as `kcde.metrics.paired_t_test`; `gain` is the mean difference of log densities
-    from `MarginalKDE` where that is among the methods, and `p_value` that of the corrected
-    resampled t-test against the first, of what is ranked by.
+    from `MarginalKDE` where that is among the methods, `p_value` that of the corrected resampled
+    t-test against the first, of what is ranked by, and `first_share` how often a method is the
+    first over resamples of the splits.
     """
     groups = splits.groupby("method", sort=False)
     found = groups[_VALUES].mean().assign(splits=groups.size(), reason="")
-    found["seconds"] = groups["seconds"].median()
+    found = found.assign(seconds=groups["seconds"].median(), n_train=groups["n_train"].max())
     found["failed"] = splits["status"].eq(FAILED).groupby(splits["method"]).sum()
-    wide = {name: splits.pivot(index="split", columns="method", values=name) for name in _VALUES}
+    wide = {
+        name: splits.pivot(index="split", columns="method", values=name)[list(run.scores)]
+        for name in _VALUES
+    }
     gains = wide[LOG_DENSITY].sub(wide[LOG_DENSITY].get(BASELINE, np.nan), axis=0)
     found["gain"] = gains.mean()
     for name, each in ((LOG_DENSITY, wide[LOG_DENSITY]), (CRPS, wide[CRPS]), ("gain", gains)):
         found[f"{name}_stderr"] = np.sqrt(1.0 / each.count() + overlap) * each.std()
-    # A method that failed somewhere comes after all that did not.
-    found = found.sort_values(["failed", rank_by], ascending=[True, rank_by == CRPS])
-    found["rank"] = np.arange(1, len(found) + 1)
+    for method, (rows, _) in run.behind.items():
+        found.loc[method, "reason"] = f"left at {rows} training rows: {REMEDY}"
     values = wide[rank_by]
-    found["p_value"] = [
-        paired_t_test(values[name], values[found.index[0]], overlap).p_value for name in found.index
-    ]
-    found.iloc[:1, found.columns.get_loc("p_value")] = np.nan
-    rest = pd.DataFrame({"method": list(skipped), "reason": list(skipped.values())})
-    found = found.rename_axis("method").reset_index()
-    return pd.concat([found, rest], ignore_index=True)[_COLUMNS] if skipped else found[_COLUMNS]
+    ranks = values.rank(axis=1, ascending=rank_by == CRPS, na_option="bottom")
+    found["mean_rank"] = ranks.mean()
+    better = found[rank_by] if rank_by == CRPS else -found[rank_by]
+    behind = found.index.isin(list(run.behind))
+    # A method that failed somewhere comes after all that did not.
+    found = found.assign(behind=behind, better=better).sort_values(
+        ["behind", "failed", "mean_rank", "better"]
+    )
+    found["rank"] = np.where(found["behind"], np.nan, np.arange(1, len(found) + 1))
+    found["first_share"] = _shares(ranks.loc[:, found["failed"][ranks.columns] == 0])
+    for name in values.columns.difference(found.index[:1]):
+        test = paired_t_test(values[name], values[found.index[0]], overlap)
+        found.loc[name, "p_value"] = test.p_value
+    found = found.rename_axis("method").reset_index().reindex(columns=_COLUMNS)
+    rest = pd.DataFrame({"method": list(run.skipped), "reason": list(run.skipped.values())})
+    return pd.concat([found, rest], ignore_index=True)[_COLUMNS] if run.skipped else found
+
+
+def _shares(ranks: pd.DataFrame) -> pd.Series:
+    """Return how often each method has the lowest mean rank over resamples of the splits."""
+    if ranks.empty:
+        return pd.Series(dtype=float)
+    n = len(ranks)
+    taken = rng_of("own", "resamples").integers(n, size=(_RESAMPLES, n))
+    means = ranks.to_numpy()[taken].mean(axis=1)
+    lowest = np.isclose(means, means.min(axis=1, keepdims=True))
+    return pd.Series((lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0), ranks.columns)
 
 
 @dataclass(frozen=True)
@@ -103,63 +127,94 @@ class Advice:
     sentence: str
 
 
-def advise(table: pd.DataFrame, splits: pd.DataFrame, overlap: float, rank_by: str) -> Advice:
+def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank_by: str) -> Advice:
     """Return the advice."""
-    sound = table[table["failed"] == 0].set_index("method", drop=False)
-    methods = sound.drop(index=BASELINE, errors="ignore")
-    if not len(methods):
-        too_slow = table["reason"].str.endswith(REMEDY, na=False).any()
-        remedy = f": {REMEDY}, lets more be scored" if too_slow else ""
-        return Advice(None, f"No method can be advised: none has scores on every split{remedy}.")
-    better = 1 if rank_by == LOG_DENSITY else -1
-    wide = splits.pivot(index="split", columns="method", values=rank_by)
-    first, worse = sound.iloc[0], pd.Series(0.0, index=sound.index)
-    baseline = sound.loc[BASELINE] if BASELINE in sound.index else None
-    if baseline is not None:
-        tests = [paired_t_test(wide[name], wide[BASELINE], overlap) for name in methods.index]
-        if not any(test.sign == better and test.p_value < SIGNIFICANCE for test in tests):
-            nearest = methods.iloc[0]
-            why = (
-                f"no method is significantly better than this one, which ignores x; the first of "
-                f"them, {nearest['method']}, is {_difference(nearest, baseline, rank_by)}, p = "
-                f"{tests[0].p_value:.2g}: x is worth nothing that {len(wide)} splits can show"
+    overlap, names = plan.overlap(run.splits), list(run.scores)
+    here = table[table["method"].isin(names)].set_index("method", drop=False)
+    sound = here[here["failed"] == 0]
+    if slow := [name for name, why in run.skipped.items() if why.endswith(REMEDY)]:
+        best = f" {sound.index[0]} is the first so far." if len(sound) else ""
+        return _none(f"{_listed(slow)} could not be scored in time.{best}", REMEDY)
+    if not len(sound.drop(index=BASELINE, errors="ignore")):
+        return _none("no method has scores on every split", "other methods, or more rows")
+    wide = splits.pivot(index="split", columns="method", values=rank_by)[names]
+    wide = wide if rank_by == LOG_DENSITY else -wide
+    first = sound.iloc[0]
+    margin = MARGIN if rank_by == LOG_DENSITY else MARGIN * first[CRPS]
+    tested = int(splits[splits["method"] == first.name]["n_test"].sum())
+    grow = f"more rows, or {REMEDY}" if len(run.splits) < len(plan.splits) else "more rows"
+    if tested < FEWEST_TESTED:
+        few = f"{tested} test rows in all are too few ({FEWEST_TESTED} are needed)"
+        return _none(f"{few}; {first.name} is the first so far", f"{grow}, or more --splits")
+    if BASELINE in sound.index:
+        baseline = sound.loc[BASELINE]
+        others = wide[sound.index].drop(columns=BASELINE)
+        above = others.sub(wide[BASELINE], axis=0)
+        if all(_bounds(each, overlap)[1] < margin for _, each in above.items()):
+            why = f"no method is better than this one, which ignores x, by {margin:.2g} or more"
+            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, sound, plan)}.")
+        nearest = others.columns[0] if first.name == BASELINE else first.name
+        test = paired_t_test(wide[nearest], wide[BASELINE], overlap)
+        if first.name == BASELINE or test.p_value >= SIGNIFICANCE:
+            by = _difference(sound.loc[nearest], baseline, rank_by)
+            return _none(
+                f"{nearest}, the first that uses x, is {by} than {BASELINE}, which ignores it, p = "
+                f"{test.p_value:.2g}: too little to tell the methods apart",
+                grow,
             )
-            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, sound.index)}.")
-        worse = (better * wide).lt(better * wide[BASELINE], axis=0).mean()
-    against = [paired_t_test(wide[name], wide[first.name], overlap) for name in methods.index]
-    p_values = pd.Series([test.p_value for test in against], index=methods.index)
-    equals = methods[(p_values >= SIGNIFICANCE) | (methods.index == first.name)]
-    fit = equals[equals.index.map(worse) <= WORSE_SPLITS]
-    if not len(fit):
-        return Advice(
-            None,
-            f"No method can be advised: {_listed(list(equals.index))}, which no other is "
-            f"significantly better than, are worse than {BASELINE}, which ignores x, on more than "
-            f"{WORSE_SPLITS:.0%} of the splits.",
-        )
-    low = fit[WORST_LOSS] <= fit[WORST_LOSS].min() + SAME_RISK
-    taken = fit[low | (rank_by == CRPS)].iloc[0]
-    others = _listed([name for name in equals.index if name != taken.name])
-    if taken.name == first.name:
-        apart = f"not significantly different from {others}" if others else "significantly so"
-        apart = apart if len(sound) > 1 else "but no other method has scores"
-        why = f"it has the best {_NAMES[rank_by]}, {apart}"
-    else:
-        why = (
-            f"by {_NAMES[rank_by]} it is number {taken['rank']:.0f} of {len(sound)}, not "
-            f"significantly behind {first.name}, the first "
-            f"({_difference(taken, first, rank_by)}, p = {p_values[taken.name]:.2g})"
-        )
-        if worse[first.name] > WORSE_SPLITS:
-            why += f", which is worse than {BASELINE} on {worse[first.name]:.0%} of the splits"
+    taken = first
     if rank_by == LOG_DENSITY:
-        other = f", {first.name} {first[WORST_LOSS]:.2f}" if taken.name != first.name else ""
-        why += f"; it loses {taken[WORST_LOSS]:.2f} nats on the worst twentieth of rows{other}"
-    worth = f"what x is worth is not known without {BASELINE}, which ignores it"
-    if baseline is not None:
-        worth = f"it is {_difference(taken, baseline, rank_by)} than {BASELINE}, which ignores x"
-    details = _details(taken, sound.index)
-    return Advice(taken.name, f"Take {taken.name}: {why}; {worth}; {details}.")
+        risk = splits.pivot(index="split", columns="method", values=WORST_LOSS)
+        equals = [
+            name
+            for name in sound.index[1:]
+            if _bounds(wide[first.name] - wide[name], overlap)[1] < margin
+            and _bounds(risk[first.name] - risk[name], overlap)[0] > 0.0
+        ]
+        if equals:
+            taken = sound.loc[min(equals, key=sound[WORST_LOSS].get)]
+    said = [_why(taken, first, sound, run, rank_by)]
+    if BASELINE in sound.index:
+        said.append(f"it is {_difference(taken, baseline, rank_by)} than {BASELINE}, without x")
+    else:
+        said.append(f"what x is worth is not known without {BASELINE}, which ignores it")
+    said.append(_details(taken, sound, plan))
+    if len(run.behind):
+        said.append(f"{_listed(list(run.behind))}: scored on fewer rows alone")
+    return Advice(taken.name, f"Take {taken.name}: {'; '.join(said)}.")
+
+
+def _none(why: str, remedy: str) -> Advice:
+    return Advice(None, f"No advice yet: {why}. What would settle it: {remedy}.")
+
+
+def _bounds(differences: pd.Series, overlap: float) -> tuple[float, float]:
+    """Return the lower and upper one-sided 95% confidence limits of a mean over splits."""
+    from scipy import stats
+
+    n = len(differences)
+    if n < 2:
+        return -np.inf, np.inf
+    error = np.sqrt(1.0 / n + overlap) * differences.std()
+    half = stats.t.ppf(1.0 - SIGNIFICANCE, n - 1) * error
+    return differences.mean() - half, differences.mean() + half
+
+
+def _why(taken, first, sound: pd.DataFrame, run: Run, rank_by: str) -> str:
+    if len(sound) == 1:
+        return "no other method has scores"
+    if taken.name != first.name:
+        return (
+            f"it is equivalent to {first.name}, the first by {_NAMES[rank_by]} "
+            f"({_difference(taken, first, rank_by)}), and loses less on the worst twentieth of "
+            f"rows ({taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats)"
+        )
+    second = sound.iloc[1]
+    return (
+        f"it is the first of {len(sound)} by {_NAMES[rank_by]} over {len(run.splits)} splits, and "
+        f"in {first['first_share']:.0%} of resamples of these; {second.name}, the next, is "
+        f"{_difference(second, first, rank_by)} (p = {second['p_value']:.2g})"
+    )
 
 
 def _difference(row, other, rank_by: str) -> str:
@@ -170,17 +225,27 @@ def _difference(row, other, rank_by: str) -> str:
     return f"{abs(gain):.2g} {unit} {'better' if gain >= 0 else 'worse'}"
 
 
-def _details(taken, ranked_names: Sequence[str]) -> str:
-    """Return the coverage of a method, and what is to be done where it or a file is missing."""
-    held, saved = taken["coverage_90"], taken.name in savable()
-    said = f"its 90% intervals hold {held:.0%} of held-out rows"
+def _details(taken, sound: pd.DataFrame, plan: Plan) -> str:
+    """Return widths and coverage of a method, and what is to be done about them or a file."""
+    held, can = taken["coverage_90"], savable()
+    said = (
+        f"its 90% intervals are typically {taken['width_90']:.3g} wide and hold {held:.0%} of "
+        f"held-out rows, its typical error is {taken['error']:.3g}"
+    )
     if abs(held - 0.9) > COVERAGE_OFF:
-        how = "kcde fit --conformal 0.25" if saved else "TableModel(..., conformal=0.25)"
         kind = "too narrow" if held < 0.9 else "too wide"
-        said += f", {kind}: take intervals by conformal prediction ({how})"
-    if saved:
+        options = {FORWARD: ["time_column"], GROUPS: ["groups"]}.get(plan.kind, [])
+        if taken.name in can:
+            how = [f"--{each.replace('_', '-')} {plan.column}" for each in options]
+            how = " ".join(["kcde fit", *how, "--conformal 0.25"])
+        else:
+            how = ", ".join(["...", *(f"{each}={plan.column!r}" for each in options)])
+            how = f"TableModel({how}, conformal=0.25)"
+        later = ", which holds as far as new rows are like the latest" * (plan.kind == FORWARD)
+        said += f"; {kind}: take intervals by conformal prediction ({how}){later}"
+    if taken.name in can:
         return said
-    others = [name for name in ranked_names if name in savable()]
+    others = [name for name in sound.index if name in can]
     first = f"; the first that can be saved is {others[0]}" if others else ""
     return f"{said}; it cannot be saved to a file: fit it in Python, as the page shows{first}"
 

@@ -43,6 +43,7 @@ _LABELS = {
 }
 _BINS, _HIGHEST = 20, 3.0
 _GRID, _DRAWN, _UNLIKELY = 40, 300, 5
+_REACH = 3.0  # times the median distance from the first
 _SMALL, _WIDE = (2.6, 1.7), 4.8  # inches: readable on a phone as well
 
 
@@ -59,19 +60,20 @@ def render(found: "Comparison") -> str:
     scored, skipped = scores_and_skipped(found)
     rank = "CRPS" if found.rank_by == CRPS else "log density"
     notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
-    if found.plan.group_column is not None:
+    if found.plan.kind == GROUPS:
         notes.append(regardless_of_groups(scored["method"]))
     content = {
         "y": found.checked.columns.y,
         "facts": facts(found),
         "advice": found.advice.sentence,
+        "cards": cards(found),
         "warnings": found.warnings,
         "baseline": BASELINE,
         "rank": rank,
         "ranking": ranking(found.table, found.rank_by),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
-        "pits": [pit(method, _values(found, method, "pit")) for method in scored["method"]],
+        "pits": [pit(method, _values(found, method, "pit")) for method in found.run.scores],
         "taken": found.advice.method,
         "model": found.model,
         "notes": " ".join([*filter(None, notes), f"kcde {kcde.__version__}."]),
@@ -81,6 +83,33 @@ def render(found: "Comparison") -> str:
         content["unlikely"] = unlikely(found)
         content["code"] = python_lines(found)
     return render_page(Path(__file__).with_name("page.html.j2"), content)
+
+
+def cards(found: "Comparison") -> list[tuple[str, str, str]]:
+    """Return what the advised method is worth: a label, a value, and what it is to be held against.
+
+    Widths and errors are in the units of y.
+    """
+    if found.advice.method is None:
+        return []
+    rows = found.table.set_index("method", drop=False)
+    taken, y = rows.loc[found.advice.method], found.checked.columns.y
+    other = rows.loc[BASELINE] if BASELINE in found.run.scores else None
+    beside = {
+        name: "" if other is None else f"{other[name]:.3g} without x"
+        for name in ("width_90", "error")
+    }
+    cards = [
+        (f"typical width of a 90% interval of {y}", f"{taken['width_90']:.3g}", beside["width_90"]),
+        ("held-out rows in these intervals", f"{taken['coverage_90']:.0%}", "90% asked"),
+        (f"typical error of {y}", f"{taken['error']:.3g}", beside["error"]),
+    ]
+    if other is not None and found.advice.method != BASELINE:
+        cards.append(("above the density without x, nats", _plus_minus(taken, "gain"), ""))
+    if len(found.run.scores) > 1:
+        sure = f"of resamples of {taken['splits']:.0f} splits"
+        cards.append(("first in", f"{taken['first_share']:.0%}", sure))
+    return cards
 
 
 def scores_and_skipped(found: "Comparison") -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -98,29 +127,35 @@ def _values(found: "Comparison", method: str, name: str) -> np.ndarray:
 def facts(found: "Comparison") -> str:
     """Say what was compared, in a sentence."""
     plan, columns = found.plan, found.checked.columns
-    done = [plan.splits[i] for i in found.run.splits]
-    train, test = np.max([(len(split.train), len(split.test)) for split in done], axis=0)
+    sizes = found.by_split[["n_train", "n_test"]].max()
     return (
         f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
-        f"columns. {len(found.run.scores)} methods over {len(done)} {_KINDS[plan.kind]}, up to "
-        f"{train} rows to train and {test} to test on; methods see columns standardised by the "
-        f"training rows, scores are in the units of {columns.y}."
+        f"columns. {len(found.run.scores)} methods over {len(found.run.splits)} "
+        f"{_KINDS[plan.kind]}, up to {sizes['n_train']:.0f} rows to train and "
+        f"{sizes['n_test']:.0f} to test on; methods see columns standardised by the training rows, "
+        f"scores are in the units of {columns.y}."
     )
 
 
 def _cells(row: pd.Series) -> list[str]:
     """Return the cells of a method's row of the page's table."""
+    left = f" ({row['n_train']:.0f} rows)" if row["reason"] else ""
     return [
-        row["method"],
+        row["method"] + left,
         _plus_minus(row, LOG_DENSITY),
         _plus_minus(row, "gain"),
-        f"{row[CRPS]:.3g}",
+        *(f"{row[name]:.3g}" for name in (CRPS, "width_90", "error")),
         *(f"{row[name]:.0%}" for name in ("coverage_50", "coverage_90")),
         f"{row['worst_loss']:.2f}",
+        _or_dash(row["first_share"], ".0%"),
         f"{row['failed']:.0f} of {row['splits']:.0f}",
         f"{row['seconds']:.2g}",
-        "" if np.isnan(row["p_value"]) else f"{row['p_value']:.2g}",
+        _or_dash(row["p_value"], ".2g"),
     ]
+
+
+def _or_dash(value: float, form: str) -> str:
+    return "–" if np.isnan(value) else format(value, form)
 
 
 def _plus_minus(row: pd.Series, name: str) -> str:
@@ -133,7 +168,7 @@ def _plus_minus(row: pd.Series, name: str) -> str:
 def terminal(found: "Comparison") -> str:
     """Return the comparison in ten lines: what, the first methods, the warnings, the advice."""
     scored, skipped = scores_and_skipped(found)
-    names = ["method", "log density", f"above {BASELINE}", "CRPS", "50%", "90%"]
+    names = ["method", "log density", f"above {BASELINE}", "CRPS", "90% width", "error"]
     cells = [_cells(row)[:6] for _, row in scored.head(5).iterrows()]
     lines = [facts(found), *pd.DataFrame(cells, columns=names).to_string(index=False).split("\n")]
     said = [f"then {', '.join(scored['method'][5:])}"] if len(scored) > 5 else []
@@ -147,7 +182,8 @@ def terminal(found: "Comparison") -> str:
 
 def python_lines(found: "Comparison") -> str:
     """Return lines of Python that fit the advised method again and predict with it."""
-    columns, column = found.checked.columns, found.plan.group_column
+    columns = found.checked.columns
+    column = found.plan.column if found.plan.kind == GROUPS else None
     names = [each.name for each in columns.x]
     read = [f"frame = tabular.read({found.source!r}{_arguments(found.reading)})"]
     if found.missing != tabular.REFUSE:
@@ -178,14 +214,30 @@ def _uri(made) -> str:
 
 def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Picture:
     """Draw the ranked scores with two standard errors, and write them as PNG if a path is given."""
-    scored = table[table["splits"].notna()]
+    scored = table[table["rank"].notna()]
     against = rank_by == LOG_DENSITY and scored["gain"].notna().any()
     value = "gain" if against else rank_by
     errors = 2.0 * scored[f"{value}_stderr"].fillna(0.0)
+    # Methods far behind would press the others together: they are arrows at the edge.
+    sign = 1.0 if value != CRPS else -1.0
+    behind = sign * (scored[value].iloc[0] - scored[value]) if len(scored) else scored[value]
+    reach = max(_REACH * behind.median(), errors.iloc[:1].max()) if len(scored) else 0.0
+    edge = scored[value].iloc[0] - sign * 1.1 * reach if len(scored) else 0.0
     with style.figure(_WIDE, 0.7 + 0.2 * len(scored)) as (made, axes):
         for place, row in enumerate(scored.itertuples()):
-            look = {"color": style.line(row.method)["color"], "fmt": "x" if row.failed else "o"}
-            look |= {"markersize": 5, "linewidth": 1.4}
+            look = {"color": style.line(row.method)["color"], "markersize": 5}
+            if behind[row.Index] > reach:
+                at = getattr(row, value)
+                axes.plot(edge, place, "<" if sign > 0 else ">", **look)
+                axes.annotate(
+                    f" {at:.3g} ",
+                    (edge, place),
+                    va="center",
+                    fontsize="small",
+                    ha="left" if sign > 0 else "right",
+                )
+                continue
+            look |= {"linewidth": 1.4, "fmt": "x" if row.failed else "o"}
             axes.errorbar(getattr(row, value), place, xerr=errors[row.Index], **look)
         if against:
             axes.axvline(0.0, color=style.BLACK, linewidth=0.6, linestyle=":")
@@ -202,7 +254,7 @@ def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Pict
         uri,
         f"Dot plot of {_LABELS[value]}, the best first: {best}.",
         f"{_LABELS[value][0].upper()}{_LABELS[value][1:]}: means over the splits and two standard "
-        "errors. A cross marks a method that failed on some split.",
+        "errors. A cross marks a method that failed on some split, an arrow one beyond the edge.",
     )
 
 
@@ -273,10 +325,9 @@ def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) 
 def unlikely(found: "Comparison") -> dict:
     """Return the test rows with the lowest held-out log density, as a header and cells."""
     method, checked = found.advice.method, found.checked
-    scores = zip(found.run.splits, found.run.scores[method], strict=True)
-    places = np.concatenate([found.plan.splits[i].test for i, each in scores if each.arrays])
-    frame = pd.DataFrame({"place": places})
-    for name, array in (("log p(y|x)", "log_density"), ("F(y|x)", "pit")):
+    frame = pd.DataFrame()
+    arrays = {"place": "test", "log p(y|x)": "log_density", "F(y|x)": "pit"}
+    for name, array in arrays.items():
         frame[name] = _values(found, method, array)
     lowest = frame.sort_values("log p(y|x)").drop_duplicates("place").head(_UNLIKELY)
     rows = checked.frame.iloc[lowest["place"]]

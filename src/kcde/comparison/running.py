@@ -1,12 +1,13 @@
-"""Scores of the methods on the splits of a plan, within a budget of time, quick ones first.
+"""Scores of the methods on the splits of a plan, within a budget of time, on ever more rows.
 
-`costs.csv` has the methods that are compared, and for each the processor `seconds` of one split
-with 1000 training rows and a quarter as many test rows, fit and scores, and the `exponent` of its
-growth with the number of rows, both rounded. In the first round each method does three splits, and
-may take its share of the time that is left, or twice what it is declared to need where that is
-left; a method is skipped untried where one split is declared to take many times its share. In the
-second round all that have scores do further splits, as many as there is time for with all of them,
-so that every method has the same splits.
+`costs.csv` has for each method the processor `seconds` of one split with 1000 training rows and a
+quarter as many test rows, fit and scores, and the `exponent` of its growth with the number of rows,
+both rounded. In the first step each method does two splits of 500 training rows, and may take its
+share of the time that is left, or twice what it is declared to need where that is left. Each
+further step has four times as many rows, until all; it is done by the methods for which there is
+time, if the first so far is one of them. Others are left at the size that they reached. At last all
+methods of the last step do further splits, as many as there is time for with all of them, so that
+every method has the same splits.
 
 Splits are scored in processes of their own, which can be stopped when the time is up. What is done
 is kept in the folder of the plan, and a stopped comparison goes on from it.
@@ -153,8 +154,8 @@ class Plan:
     groups
         The group of each row, whole numbers, shape (n,), where splits keep groups together:
         methods that choose by folds keep them together there as well.
-    group_column
-        Their column.
+    column
+        That of the groups, or of the time.
     """
 
     folder: Path
@@ -163,7 +164,7 @@ class Plan:
     X: np.ndarray
     y: np.ndarray
     groups: np.ndarray | None = None
-    group_column: str | None = None
+    column: str | None = None
 
     @property
     def train_rows(self) -> int:
@@ -213,7 +214,7 @@ def make(
             )
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
-    plan = Plan(folder, kind, found, X, y, labels, groups)
+    plan = Plan(folder, kind, found, X, y, labels, groups or time_column)
     _require_same(plan, checked)
     return plan
 
@@ -226,7 +227,7 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
         "data_sha256": checked.digest,
         "splits_sha256": hashlib.sha256(b"|".join(part.tobytes() for part in parts)).hexdigest(),
         "kind": plan.kind,
-        "group_column": plan.group_column,
+        "column": plan.column,
         "kcde": kcde.__version__,
     }
     path = plan.folder / "plan.json"
@@ -278,22 +279,25 @@ def misleading(checked: tabular.Checked) -> list[str]:
     return said
 
 
-FIRST_ROUND = 3
-"""Splits of the first round."""
+FIRST_ROWS, GROWTH, FIRST_SPLITS = 500, 4, 2
+"""Training rows and splits of the first step, and how many times the rows of one the next has."""
+
+CONTENDERS = ("LikelihoodKCEF", "QuantileForest", "LinearGaussian", "ResidualKDE")
+CONTENDERS += ("GaussianProcess-ML", "KCEF-LL-defensive", "NGBoost", "NADE")
+"""What is compared by default beside the density that ignores x, the most useful first."""
 
 OK, FAILED = "ok", "failed"
 """What can become of a split."""
 
-REMEDY = "a larger --budget, or fewer --rows"
+REMEDY = "a larger --budget"
 """How a method that was too slow can be compared."""
 
 _RESERVE = 0.1  # of the budget, for the fit to all rows and the page
 _SAFETY = 1.2
-_MOST = 2.0  # times the declared seconds, or else its share, may a method take of the first round
-_HOPELESS = 4.0  # times its share: a method whose split is declared to take more is not tried
-_BASELINE_SHARE = 0.5  # of what is left, for the density that ignores x: all are compared with it
+_MOST = 2.0  # times the declared seconds, or else its share, may a method take of the first step
 _ROWS = 1000
 _UNKNOWN = (100.0, 2.0)  # of a method without declared cost
+_SHOWN = 200  # test rows of a split whose quantiles are computed: each may be a search
 _SEEDS = 2**32
 _DAMAGED = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 
@@ -305,10 +309,11 @@ class Scored(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def score(method: str, plan: Plan, number: int) -> Scored:
-    """Fit and score one split, by its number; what fails is a result with its reason."""
+def score(method: str, plan: Plan, rows: int, number: int) -> Scored:
+    """Fit to so many rows of one split and score it; what fails is a result with its reason."""
     start = time.perf_counter()
     model, split = unfitted(method, seed_of("own", "split", number) % _SEEDS), plan.splits[number]
+    split = limited(split, rows, max(2 * rows, _ROWS), number)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:
         values, arrays = _scores(model, X, plan, split)
@@ -328,34 +333,38 @@ def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
     if not np.isfinite(log_density).all():
         wrong = int((~np.isfinite(log_density)).sum())
         raise ValueError(f"the log density of {wrong} of {len(y)} test rows is not finite")
-    arrays = {"log_density": log_density, "pit": to_numpy(model.cdf(X, y))}
-    arrays["crps"] = to_numpy(model.crps(X, y))
+    arrays = {"test": split.test, "log_density": log_density}
+    arrays |= {"pit": to_numpy(model.cdf(X, y)), "crps": to_numpy(model.crps(X, y))}
     inside = np.abs(arrays["pit"] - 0.5)
     worst = np.sort(log_density)[: max(1, len(log_density) // 20)]
+    some = np.unique(np.linspace(0, len(y) - 1, _SHOWN).astype(int))
+    low, middle, high = to_numpy(model.quantile(X[some], [0.05, 0.5, 0.95])).T
     values = {
         "log_density": log_density.mean(),
         "crps": arrays["crps"].mean(),
         "worst_loss": -worst.mean(),
+        "width_90": np.median(high - low),
+        "error": np.median(np.abs(y[some] - middle)),
         **{metric: np.mean(inside <= level / 2) for metric, level in COVERAGES.items()},
     }
     return {key: float(value) for key, value in values.items()}, arrays
 
 
-def path_of(folder: Path, method: str, number: int) -> Path:
+def path_of(plan: Plan, method: str, rows: int, number: int) -> Path:
     """Return the file of a split."""
-    return folder / "splits" / method / f"{number}.npz"
+    return plan.folder / "splits" / method / str(rows) / f"{number}.npz"
 
 
-def write(folder: Path, method: str, number: int, scored: Scored) -> None:
+def write(plan: Plan, method: str, rows: int, number: int, scored: Scored) -> None:
     """Keep the result of a split."""
-    with atomic(path_of(folder, method, number)) as temporary:
+    with atomic(path_of(plan, method, rows, number)) as temporary:
         np.savez(temporary, said=json.dumps(scored.said), **scored.arrays)
 
 
-def read(folder: Path, method: str, number: int) -> Scored | None:
+def read(plan: Plan, method: str, rows: int, number: int) -> Scored | None:
     """Return what a split gave, None where it is not done or its file is damaged."""
     try:
-        with np.load(path_of(folder, method, number)) as kept:
+        with np.load(path_of(plan, method, rows, number)) as kept:
             arrays = dict(kept)
         return Scored(json.loads(str(arrays.pop("said"))), arrays)
     except _DAMAGED:
@@ -375,19 +384,18 @@ def cost(method: str, rows: int) -> float:
     return seconds * (rows / _ROWS) ** exponent
 
 
-def default_methods() -> list[str]:
-    """Return those of `costs.csv`, and the classes of estimators that no method there uses."""
+def all_methods() -> list[str]:
+    """Return the contenders, then the others of `costs.csv` and further classes, quick ones first.
+
+    A class of estimators of which no method has a declared cost is compared with its defaults.
+    """
     covered = {methods.find(name).estimator for name in _declared()}
     new = [name for name in estimator_names() if name not in covered and not usable(name)]
-    return [
-        *_declared(),
-        *(name for name in new if not getattr(estimators, name).tags.unconditional),
-    ]
-
-
-def by_cost(names: Sequence[str], rows: int) -> list[str]:
-    """Return methods, the quick ones first; the density that ignores x needs to be early."""
-    return sorted(names, key=lambda name: cost(name, rows) * (0.1 if name == BASELINE else 1.0))
+    new = [name for name in new if not getattr(estimators, name).tags.unconditional]
+    rest = sorted(
+        {*_declared(), *new} - {BASELINE, *CONTENDERS}, key=lambda name: cost(name, _ROWS)
+    )
+    return [BASELINE, *CONTENDERS, *rest]
 
 
 @dataclass
@@ -397,19 +405,25 @@ class Run:
     Attributes
     ----------
     methods
-        Those that were asked for, quick ones first.
+        Those that were asked for, the most useful first.
+    rows
+        Training rows of the last step.
     skipped
         Method to the reason why it has no scores.
     splits
-        Numbers of the splits that all others have.
+        Numbers of the splits that all methods of the last step have.
     scores
         Method to what it gave on each of these.
+    behind
+        Method to the training rows that it reached, fewer than `rows`, and to its scores there.
     """
 
     methods: list[str]
+    rows: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     splits: list[int] = field(default_factory=list)
     scores: dict[str, list[Scored]] = field(default_factory=dict)
+    behind: dict[str, tuple[int, list[Scored]]] = field(default_factory=dict)
 
 
 class Workers:
@@ -424,7 +438,7 @@ class Workers:
         """Seconds, not below 0."""
         return max(0.0, self._end - time.monotonic())
 
-    def score(self, method: str, numbers: Sequence[int], seconds: float) -> str:
+    def score(self, method: str, rows: int, numbers: Sequence[int], seconds: float) -> str:
         """Score splits in some seconds; return what went wrong with a process, "" if nothing."""
         # Of joblib's own packages: scripts need no guard of their main part, and processes can
         # be ended while they work.
@@ -437,7 +451,8 @@ class Workers:
             done, late = wait([self._pool.submit(work) for _ in range(self.jobs)], self.left)
             errors = [error for future in done if (error := future.exception())]
         if not (late or errors):
-            futures = [self._pool.submit(work, method, self._plan, number) for number in numbers]
+            given = [(method, self._plan, rows, number) for number in numbers]
+            futures = [self._pool.submit(work, *each) for each in given]
             limit = min(seconds, self.left)
             done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
             errors = [error for future in done if (error := future.exception())]
@@ -453,11 +468,11 @@ class Workers:
             self._pool = None
 
 
-def work(method: str | None = None, plan: Plan | None = None, number: int = 0) -> None:
+def work(method: str | None = None, plan: Plan | None = None, rows: int = 0, number: int = 0):
     """Score a split and keep the result, in a process of its own."""
     warnings.simplefilter("ignore")
     if plan is not None:
-        write(plan.folder, method, number, score(method, plan, number))
+        write(plan, method, rows, number, score(method, plan, rows, number))
 
 
 def run(
@@ -466,99 +481,160 @@ def run(
     budget: float,
     say: Callable[[str], None],
     jobs: int = 1,
+    rank_by: str = "log_density",
 ) -> Run:
     """Score methods on the splits of a plan, and go on where an earlier run stopped.
 
     `budget` is in seconds, `jobs` the number of processes, and `say` is told what is done.
     """
-    workers, found = Workers(plan, budget, jobs), Run(by_cost(names, plan.train_rows))
-    found.splits = list(range(min(FIRST_ROUND, len(plan.splits))))
+    steps, workers, found = sizes(plan), Workers(plan, budget, jobs), Run(list(names))
+    found.rows, found.splits = steps[0], list(range(min(FIRST_SPLITS, len(plan.splits))))
+    reached = {}
     try:
-        for place, method in enumerate(found.methods):
-            share = workers.left / (len(found.methods) - place)
-            if reason := _first_round(plan, method, found.splits, workers, share):
+        for place, method in enumerate(names):
+            share = workers.left / (len(names) - place)
+            if reason := _first_step(plan, method, found, workers, share):
                 found.skipped[method] = reason
-                said = f"skipped, {reason}"
             else:
-                said = f"{len(found.splits)} of {len(plan.splits)} splits, {_pace(plan, method)}"
-            counted = f"{place + 1} of {len(found.methods)} methods"
+                reached[method] = found.rows
+            said = f"skipped, {reason}" if reason else _pace(plan, method, found.rows)
+            counted = f"{place + 1} of {len(names)} methods"
             say(f"{method}: {said} ({counted}, {in_words(workers.left)} left)")
-        compared = [name for name in found.methods if name not in found.skipped]
-        found.splits = _second_round(plan, compared, found.splits, workers, say)
+        for rows in steps[1:]:
+            if not _grown(plan, reached, rows, found, workers, say, rank_by):
+                break
+            found.rows = rows
+        compared = [name for name in reached if reached[name] == found.rows]
+        first, found.splits = found.splits, _further(plan, compared, found, workers, say)
     finally:
         workers.stop()
-    found.scores = {
-        name: [read(plan.folder, name, number) for number in found.splits] for name in compared
-    }
+    for name, rows in reached.items():
+        numbers = found.splits if name in compared else first
+        scores = [read(plan, name, rows, number) for number in numbers]
+        if name in compared:
+            found.scores[name] = scores
+        else:
+            found.behind[name] = (rows, scores)
     return found
 
 
-def _first_round(plan, method: str, first: Sequence[int], workers: Workers, share: float) -> str:
+def sizes(plan: Plan) -> list[int]:
+    """Return the training rows of each step; the last are all."""
+    found, rows = [], FIRST_ROWS
+    while 2 * rows <= plan.train_rows:
+        found.append(rows)
+        rows *= GROWTH
+    return [*found, plan.train_rows]
+
+
+def _first_step(plan, method: str, found: Run, workers: Workers, share: float) -> str:
     """Score the first splits; return why the method is skipped, "" if it is not."""
-    if missing := _missing(plan, method, first):
-        if method == BASELINE:
-            share = max(share, _BASELINE_SHARE * workers.left)
-        single = cost(method, plan.train_rows)
-        needed = single * math.ceil(len(missing) / workers.jobs)
-        size = f"splits of {plan.train_rows} training rows"
-        if needed > workers.left and single > _HOPELESS * share:
-            return (
-                f"{len(missing)} {size} take about {in_words(needed)}, "
-                f"{in_words(workers.left)} are left: {REMEDY}"
-            )
-        limit = share if needed > workers.left else max(share, _MOST * needed)
-        limit = min(limit, workers.left)
-        trouble = workers.score(method, missing, limit)
-    done = _done(plan, method)
+    if missing := _missing(plan, method, found.rows, found.splits):
+        needed = cost(method, found.rows) * math.ceil(len(missing) / workers.jobs)
+        limit = min(workers.left, max(share, _MOST * needed))
+        trouble = workers.score(method, found.rows, missing, limit)
+    done = _done(plan, method, found.rows)
     if done and all(scored.said["status"] == FAILED for scored in done):
         return f"failed on every split: {done[0].said['detail']}"
-    if missing := _missing(plan, method, first):
-        scored = f"{len(first) - len(missing)} of {len(first)} {size}"
-        return trouble or f"stopped after {in_words(limit)} with {scored}: {REMEDY}"
+    if missing := _missing(plan, method, found.rows, found.splits):
+        scored = f"{len(found.splits) - len(missing)} of {len(found.splits)} splits"
+        size = f"of {found.rows} training rows"
+        return trouble or f"stopped after {in_words(limit)} with {scored} {size}: {REMEDY}"
     return ""
 
 
-def _second_round(plan, compared, first, workers: Workers, say) -> list[int]:
+def _grown(plan, reached, rows: int, found: Run, workers: Workers, say, rank_by: str) -> bool:
+    """Score the methods for which there is time on more rows; return whether the first is done.
+
+    Time is for the density that ignores x and the first method so far, then for the others, the
+    most useful first: a step without the first would advise another for its speed.
+    """
+    here = [name for name in reached if reached[name] == found.rows]
+    if (first := _first(plan, here, found, rank_by)) is None:
+        return False
+    ahead = [name for name in (BASELINE, first) if name in here]
+    granted, left = {}, workers.left
+    for name in dict.fromkeys([*ahead, *here]):
+        exponent = _declared().get(name, _UNKNOWN)[1]
+        rounds = math.ceil(len(_missing(plan, name, rows, found.splits)) / workers.jobs)
+        seconds = _seconds(plan, name, found.rows) * (rows / found.rows) ** exponent
+        if _SAFETY * rounds * seconds <= left:
+            granted[name] = _SAFETY * rounds * seconds
+            left -= granted[name]
+    if not granted.keys() >= set(ahead):
+        say(f"{found.rows} training rows: {rows} take {first} longer than is left")
+        return False
+    for place, name in enumerate(granted):
+        later = sum(list(granted.values())[place + 1 :])
+        if missing := _missing(plan, name, rows, found.splits):
+            workers.score(name, rows, missing, max(granted[name], workers.left - later))
+        if not _missing(plan, name, rows, found.splits):
+            say(f"{name}: {_pace(plan, name, rows)} ({in_words(workers.left)} left)")
+            reached[name] = rows
+        elif name in ahead:
+            reached |= dict.fromkeys(list(granted)[:place], found.rows)
+            return False
+    return True
+
+
+def _first(plan, names: Sequence[str], found: Run, rank_by: str) -> str | None:
+    """Return the best of the methods that failed on no split so far, None without any."""
+    values = {}
+    for name in names:
+        said = [scored.said for scored in _done(plan, name, found.rows)]
+        if all(each["status"] == OK for each in said):
+            mean = np.mean([each[rank_by] for each in said])
+            values[name] = mean if rank_by == "log_density" else -mean
+    return max(values, key=values.get, default=None)
+
+
+def _further(plan, compared, found: Run, workers: Workers, say) -> list[int]:
     """Score as many further splits as there is time for with all methods; return all splits."""
 
     def needed(numbers: Sequence[int]) -> float:
-        rounds = (math.ceil(len(_missing(plan, name, numbers)) / workers.jobs) for name in compared)
-        return _SAFETY * sum(_seconds(plan, n) * k for n, k in zip(compared, rounds, strict=True))
+        missing = (len(_missing(plan, name, found.rows, numbers)) for name in compared)
+        rounds = (math.ceil(count / workers.jobs) for count in missing)
+        seconds = (_seconds(plan, name, found.rows) for name in compared)
+        return _SAFETY * sum(each * k for each, k in zip(seconds, rounds, strict=True))
 
     if not compared:
-        return list(first)
-    rest = list(range(len(first), len(plan.splits)))
+        return found.splits
+    rest = list(range(len(found.splits), len(plan.splits)))
     while rest and needed(rest) > workers.left:
         rest = rest[:-1]
     for method in compared:
-        if missing := _missing(plan, method, rest):
-            trouble = workers.score(method, missing, workers.left)
+        if missing := _missing(plan, method, found.rows, rest):
+            trouble = workers.score(method, found.rows, missing, workers.left)
             lost = f"; {trouble}" if trouble else ""
             say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){lost}")
-    common = [i for i in rest if not any(_missing(plan, name, [i]) for name in compared)]
-    found = [*first, *common]
-    if len(found) < len(plan.splits):
-        say(f"{len(found)} of {len(plan.splits)} splits within the budget")
-    return found
+    common = [
+        i for i in rest if not any(_missing(plan, name, found.rows, [i]) for name in compared)
+    ]
+    splits = [*found.splits, *common]
+    if len(splits) < len(plan.splits):
+        say(f"{len(splits)} of {len(plan.splits)} splits within the budget")
+    return splits
 
 
-def _missing(plan: Plan, method: str, numbers: Sequence[int]) -> list[int]:
-    return [i for i in numbers if read(plan.folder, method, i) is None]
+def _missing(plan: Plan, method: str, rows: int, numbers: Sequence[int]) -> list[int]:
+    return [i for i in numbers if read(plan, method, rows, i) is None]
 
 
-def _done(plan: Plan, method: str) -> list[Scored]:
-    found = (read(plan.folder, method, i) for i in range(len(plan.splits)))
+def _done(plan: Plan, method: str, rows: int) -> list[Scored]:
+    found = (read(plan, method, rows, i) for i in range(len(plan.splits)))
     return [scored for scored in found if scored is not None]
 
 
-def _seconds(plan: Plan, method: str) -> float:
+def _seconds(plan: Plan, method: str, rows: int) -> float:
     """Return the measured seconds of a split; the first may have compiled what others use."""
-    return float(np.median([scored.said["seconds"] for scored in _done(plan, method)]))
+    return float(np.min([scored.said["seconds"] for scored in _done(plan, method, rows)]))
 
 
-def _pace(plan: Plan, method: str) -> str:
-    failed = sum(scored.said["status"] == FAILED for scored in _done(plan, method))
-    return f"{in_words(_seconds(plan, method))} each" + (f", {failed} failed" if failed else "")
+def _pace(plan: Plan, method: str, rows: int) -> str:
+    done = _done(plan, method, rows)
+    failed = sum(scored.said["status"] == FAILED for scored in done)
+    said = f"{len(done)} splits of {rows} rows, {in_words(_seconds(plan, method, rows))} each"
+    return said + (f", {failed} failed" if failed else "")
 
 
 def in_words(seconds: float) -> str:

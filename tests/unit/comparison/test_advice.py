@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from kcde.comparison.advice import advise, by_split, ranked
-from kcde.comparison.running import REMEDY, Run, Scored
+from kcde.comparison.running import REMEDY, Plan, Run, Scored, Split
 
 OVERLAP = 0.25
 WOBBLE = np.array([0.02, -0.01, 0.03, -0.02, 0.01, -0.03])
@@ -14,30 +14,36 @@ SCORES = {
     "KCEF": -0.6 + WOBBLE[::-1],
     "LSCDE": -0.5 + WOBBLE,
 }
+REASON = f"stopped after 9s: {REMEDY}"
 
 
-def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", reason="too slow"):
+def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", **given):
     """The table and the advice where each method has one log density a split."""
-    found = {}
+    found, tested = {}, given.pop("tested", 100)
     for method, values in scores.items():
         found[method] = []
         for split, value in enumerate(values):
             said = {"status": "ok", "detail": "", "log_density": value, "crps": -value}
             said |= {"worst_loss": dict(risks).get(method, 2.0), "coverage_50": 0.5}
-            said["coverage_90"] = dict(covered).get(method, 0.9)
+            said |= {"coverage_90": dict(covered).get(method, 0.9), "width_90": 1.0, "error": 0.5}
             if (method, split) in failed:
                 said = {"status": "failed", "detail": "singular"}
-            said |= {"seconds": 1.0, "n_train": 40, "n_test": 10}
+            said |= {"seconds": 1.0, "n_train": 40, "n_test": tested}
             found[method].append(Scored(said, {}))
-    splits = by_split(Run(list(scores), splits=list(range(6)), scores=found))
-    table = ranked(splits, {"Slow": reason}, OVERLAP, rank_by)
-    return table, advise(table, splits, OVERLAP, rank_by)
+    run = Run(list(scores), 40, splits=list(range(6)), scores=found, **given)
+    split = Split(np.arange(40), np.arange(10))
+    plan = Plan("", given.get("kind", "forward"), (split,) * 6, None, None, column="when")
+    splits = by_split(run)
+    table = ranked(splits, run, OVERLAP, rank_by)
+    return table, advise(table, splits, run, plan, rank_by)
 
 
 def test_the_table_is_ranked_with_corrected_errors():
-    table = compared(SCORES)[0]
-    assert list(table["method"]) == ["LSCDE", "KCEF", "MarginalKDE", "Slow"]
-    assert table["reason"].iloc[-1] == "too slow"
+    behind = {"Left": (20, [Scored({"log_density": 9.0, "n_train": 20, "status": "ok"}, {})])}
+    table = compared(SCORES, behind=behind, skipped={"Absent": "needs a library"})[0]
+    assert list(table["method"]) == ["LSCDE", "KCEF", "MarginalKDE", "Left", "Absent"]
+    assert "20 training rows" in table["reason"][3]
+    assert table["reason"][4] == "needs a library"
     error = np.sqrt(1 / 6 + OVERLAP) * WOBBLE.std(ddof=1)
     assert table["log_density_stderr"][0] == pytest.approx(error)
     assert table["gain"][0] == pytest.approx(0.9)
@@ -49,6 +55,19 @@ def test_the_table_is_ranked_with_corrected_errors():
     assert list(by_crps["method"])[:2] == ["LSCDE", "KCEF"]
 
 
+def test_methods_are_ranked_by_their_mean_rank_and_resampled():
+    # Better on five of six splits, worse in the mean by one.
+    jumps = SCORES["LSCDE"] + np.array([0.1, 0.1, 0.1, 0.1, 0.1, -5.0])
+    table = compared(SCORES | {"KCEF": jumps})[0].set_index("method")
+    assert list(table.index[:2]) == ["KCEF", "LSCDE"]
+    assert table["mean_rank"]["KCEF"] == pytest.approx((5 * 1 + 3) / 6)
+    # It is the first where the last split is taken less than twice, and half of it where twice.
+    taken = stats.binom(6, 1 / 6)
+    share = (taken.cdf(1) + taken.cdf(2)) / 2
+    assert table["first_share"]["KCEF"] == pytest.approx(share, abs=0.04)
+    assert table["first_share"].sum() == pytest.approx(1.0)
+
+
 def test_a_method_that_failed_is_ranked_last_and_not_advised():
     table, advice = compared(SCORES, failed={("LSCDE", 2)})
     assert list(table["method"])[:3] == ["KCEF", "MarginalKDE", "LSCDE"]
@@ -56,45 +75,52 @@ def test_a_method_that_failed_is_ranked_last_and_not_advised():
     assert advice.method == "KCEF"
 
 
+SAME = SCORES | {"KCEF": -0.501 + WOBBLE + 0.1 * WOBBLE[::-1]}
 CLOSE = SCORES | {"KCEF": -0.505 + WOBBLE[::-1]}
-LOSES = -1.4 + WOBBLE + np.array([1.5, 1.4, 1.6, 1.5, -0.1, -0.1])
-JUMPS = -1.4 + WOBBLE + np.array([4.0, 0.1, 0.1, 4.0, 0.1, 0.1])
-SURE = -0.9 + WOBBLE + 0.1 * WOBBLE[::-1]
+WORTHLESS = {"MarginalKDE": SCORES["LSCDE"], "LSCDE": SCORES["LSCDE"] - 0.001}
+NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
 
 
 @pytest.mark.parametrize(
     ("scores", "options", "advised"),
     [
         (SCORES, {}, "LSCDE"),
-        (CLOSE, {"risks": {"LSCDE": 6.0, "KCEF": 2.5}}, "KCEF"),  # of equals, who risks less
-        (CLOSE, {"risks": {"LSCDE": 2.53, "KCEF": 2.5}}, "LSCDE"),  # the same risk
-        (SCORES, {"risks": {"LSCDE": 9.0}}, "LSCDE"),  # significantly better
-        (CLOSE, {"risks": {"LSCDE": 9.0}, "rank_by": "crps"}, "LSCDE"),  # y has ties
-        (SCORES | {"LSCDE": -1.39 + WOBBLE[::-1], "KCEF": -1.5 + WOBBLE}, {}, "MarginalKDE"),
-        # The first is often worse than the density without x, or not surely better than it.
-        (SCORES | {"LSCDE": LOSES, "KCEF": SURE + 0.4}, {"risks": {"LSCDE": 1.0}}, "KCEF"),
-        (SCORES | {"LSCDE": JUMPS, "KCEF": SURE}, {"risks": {"KCEF": 1.0}}, "KCEF"),
+        (SAME, {"risks": {"LSCDE": 6.0, "KCEF": 2.5}}, "KCEF"),  # equivalent, and it risks less
+        (SAME, {"risks": {"LSCDE": 2.0, "KCEF": 2.0}}, "LSCDE"),  # the same risk
+        (CLOSE, {"risks": {"LSCDE": 6.0, "KCEF": 2.5}}, "LSCDE"),  # not shown to be equivalent
+        (SAME, {"risks": {"LSCDE": 6.0}, "rank_by": "crps"}, "LSCDE"),  # y has ties
+        (SAME, {"risks": {"LSCDE": 6.0}, "tested": 15}, None),  # too few rows
+        (WORTHLESS, {}, "MarginalKDE"),
+        (SCORES | {"LSCDE": NOISY, "KCEF": NOISY - 1.0}, {}, None),
+        (SCORES, {"skipped": {"NADE": REASON}}, None),  # not all could be scored
+        (SCORES, {"skipped": {"NADE": "failed on every split: no"}}, "LSCDE"),
         ({name: SCORES[name] for name in ("KCEF", "LSCDE")}, {}, "LSCDE"),
     ],
 )
 def test_who_is_advised(scores, options, advised):
-    assert compared(scores, **options)[1].method == advised
+    advice = compared(scores, **options)[1]
+    assert advice.method == advised
+    assert ("What would settle it" in advice.sentence) is (advised is None)
+
+
+def test_fewer_splits_end_in_no_advice_and_not_in_another_method():
+    rng = np.random.default_rng(0)
+    scores = {"MarginalKDE": -1.0, "KCEF": -0.3, "LSCDE": -0.25, "NADE": -0.2}
+    scores = {name: value + 0.1 * rng.normal(size=6) for name, value in scores.items()}
+    table, advice = compared(scores)
+    assert advice.method in (None, table["method"][0])
 
 
 def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     narrow = compared(SCORES, covered={"LSCDE": 0.7})[1].sentence
     assert "0.9 nats better than MarginalKDE" in narrow
-    assert "kcde fit --conformal" in narrow
+    assert "kcde fit --time-column when --conformal" in narrow
     unsaved = {"MarginalKDE": SCORES["MarginalKDE"], "NGBoost": SCORES["LSCDE"]}
     assert "cannot be saved" in compared(unsaved)[1].sentence
-    alone = compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
-    assert "no other method has scores" in alone
-    assert "significantly" not in alone
+    assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence
 
 
 def test_without_a_sound_method_none_is_advised():
-    failed = {"scores": {"LSCDE": SCORES["LSCDE"]}, "failed": {("LSCDE", 0)}}
-    assert compared(**failed)[1].method is None
-    assert REMEDY in compared(**failed, reason=f"a day: {REMEDY}")[1].sentence
+    assert compared({"LSCDE": SCORES["LSCDE"]}, failed={("LSCDE", 0)})[1].method is None
     assert compared({})[1].method is None

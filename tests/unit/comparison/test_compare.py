@@ -1,6 +1,5 @@
 """A comparison from table to page, with quick methods."""
 
-import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -21,7 +20,7 @@ GP = "GaussianProcess-ML"
 EVIL = '<script>alert("1")</script>&$x'
 
 
-def table(n=60):
+def table(n=200):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"area m²": rng.normal(size=n), EVIL: rng.choice(["<b>", "c", "d"], n)})
     frame["price"] = np.sin(frame["area m²"]) + 0.3 * rng.normal(size=n)
@@ -51,15 +50,17 @@ class Page(HTMLParser):
 
 
 def test_all_methods_have_the_same_splits_and_true_scores(found):
-    comparison, folder, _ = found
+    comparison = found[0]
     assert set(comparison.by_split["method"]) >= {GP, "LSCDE-exact"}
     assert (comparison.by_split["status"] == "ok").all()
     assert comparison.by_split.groupby("method")["n_test"].apply(tuple).nunique() == 1
-    scored = running.score(GP, comparison.plan, 0)
-    kept = running.read(folder, GP, 0).said
+    scored = running.score(GP, comparison.plan, 160, 0)
+    kept = running.read(comparison.plan, GP, 160, 0).said
     assert kept["log_density"] == scored.said["log_density"]
     inside = np.abs(scored.arrays["pit"] - 0.5) <= 0.45
     assert kept["coverage_90"] == pytest.approx(inside.mean())
+    widths = np.ptp(comparison.model.interval(table(), 0.9), axis=1)
+    assert kept["width_90"] == pytest.approx(np.median(widths), rel=0.3)
 
 
 def test_the_page_needs_nothing_else_and_its_lines_run(found, tmp_path, monkeypatch):
@@ -86,8 +87,8 @@ def test_the_page_needs_nothing_else_and_its_lines_run(found, tmp_path, monkeypa
 def test_the_lines_leave_out_what_the_comparison_left_out(tmp_path, monkeypatch):
     """A leak and a time among more columns than are named one by one, in a German file."""
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(60, 9)), columns=[*"abcdefghi"])
-    frame = frame.assign(price=frame["a"] + rng.normal(size=60), when=range(60))
+    frame = pd.DataFrame(rng.normal(size=(200, 9)), columns=[*"abcdefghi"])
+    frame = frame.assign(price=frame["a"] + 0.2 * rng.normal(size=200), when=range(200))
     frame["leak"] = frame["price"]
     asked = {"methods": ["LinearGaussian"], "splits": 3, "drop": ["leak"], "time_column": "when"}
     reading = {"delimiter": ";", "decimal": ","}
@@ -115,10 +116,10 @@ def test_a_stopped_comparison_goes_on(found, monkeypatch):
 
 
 def test_every_method_is_listed_once_and_can_be_compared():
-    listed = running.default_methods()
+    listed = running.all_methods()
     assert len(set(listed)) == len(listed) >= 14
     assert [shown(key_of(name)) for name in listed] == listed
-    # One without a declared cost counts as expensive and is not begun on larger tables.
+    # One without a declared cost counts as expensive.
     assert set(listed) == set(running._declared())
 
 
@@ -132,12 +133,11 @@ def test_every_method_is_listed_once_and_can_be_compared():
 )
 def test_options_that_contradict_are_refused(options, word):
     with pytest.raises(ValueError, match=word):
-        kcde.compare(table().assign(g=range(60), t=range(60)), "price", **options)
+        kcde.compare(table().assign(g=range(200), t=range(200)), "price", **options)
 
 
 def test_methods_whose_library_is_missing_are_said_in_one_line(monkeypatch):
-    listed = ["LinearGaussian", "MarginalKDE", "NGBoost", "NADE"]
-    monkeypatch.setattr(running, "default_methods", lambda: listed)
+    monkeypatch.setattr(running, "CONTENDERS", ("LinearGaussian", "NGBoost", "NADE"))
     monkeypatch.setattr(rows, "find_spec", lambda module: None)
     said = []
     made = kcde.compare(table(), "price", splits=3, say=said.append)
@@ -160,62 +160,65 @@ def test_durations_and_names_of_options_are_read():
 @pytest.fixture
 def plan(tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"x": rng.normal(size=60), "y": rng.normal(size=60)})
+    frame = pd.DataFrame({"x": rng.normal(size=6000), "y": rng.normal(size=6000)})
     return running.make(check(frame, "y"), tmp_path, count=5)
 
 
 @pytest.fixture
 def run(plan, monkeypatch):
-    """Let methods take so many seconds a split of a made-up clock, and declare others."""
+    """Let methods take so many seconds a split of 500 rows, of a made-up clock, and score so."""
 
-    def run(seconds, declared=None, budget=100.0):
+    def run(seconds, budget, scores=(), exponent=1.0):
         clock = [0.0]
 
-        def score(workers, method, numbers, left):
+        def score(workers, method, rows, numbers, left):
             for number in numbers:
-                if seconds[method] > left:
+                needed = seconds[method] * (rows / 500) ** exponent
+                if needed > left:
                     return ""
-                left -= seconds[method]
-                clock[0] += seconds[method]
-                said = {"status": "ok", "seconds": seconds[method]}
-                running.write(plan.folder, method, number, running.Scored(said, {}))
+                left -= needed
+                clock[0] += needed
+                said = {"status": "ok", "seconds": needed}
+                said["log_density"] = dict(scores).get(method, 0.0)
+                running.write(plan, method, rows, number, running.Scored(said, {}))
             return ""
 
         monkeypatch.setattr(running.Workers, "score", score)
         monkeypatch.setattr(running.time, "monotonic", lambda: clock[0])
-        costs = dict.fromkeys(seconds, 1.0) | (declared or {})
-        monkeypatch.setattr(running, "cost", lambda name, rows: costs[name])
+        monkeypatch.setattr(running, "_declared", lambda: dict.fromkeys(seconds, (1.0, 1.0)))
         return running.run(plan, list(seconds), budget, lambda line: None)
 
     return run
 
 
-def test_slow_methods_come_last_and_are_skipped_with_the_reason(run):
-    declared = {"LSCDE-exact": 2.0, "KCEF-LL": 10_000.0}
-    found = run({"KCEF-LL": 1.0, "LSCDE-exact": 1.0, GP: 1.0}, declared)
-    assert found.methods == [GP, "LSCDE-exact", "KCEF-LL"]
-    assert list(found.skipped) == ["KCEF-LL"]
-    assert re.match(r"3 splits of 48 .* are left: a larger --budget", found.skipped["KCEF-LL"])
-    assert found.splits == [0, 1, 2, 3, 4]
+A, B = GP, "LSCDE-exact"
 
 
-def test_all_do_as_many_further_splits_as_there_is_time_for(run):
-    # 24 s in the first round of 40.5, and 9.6 s a further split of both.
-    assert run({"LSCDE-exact": 4.0, GP: 4.0}, budget=45.0).splits == [0, 1, 2, 3]
+# Two splits of both on 500 and on 2000 rows take 20 s, those on 4800 further 38 s.
+@pytest.mark.parametrize(("budget", "splits"), [(1000.0, [0, 1, 2, 3, 4]), (75.0, [0, 1])])
+def test_rows_and_then_splits_grow_while_there_is_time(plan, run, budget, splits):
+    assert running.sizes(plan) == [500, 2000, 4800]
+    found = run({A: 1.0, B: 1.0}, budget)
+    assert (found.rows, found.splits, set(found.scores)) == (4800, splits, {A, B})
 
 
-def test_a_method_that_is_slower_than_declared_leaves_time_for_others(run):
-    found = run({GP: 1000.0, "LSCDE-exact": 1.0}, {"LSCDE-exact": 2.0})
-    assert list(found.scores) == ["LSCDE-exact"]
-    # Half of the 90 s that two methods share.
-    assert found.skipped[GP].startswith("stopped after 45s with 0 of 3 splits of 48 training")
-
-
-@pytest.mark.parametrize(("each", "compared"), [(14.0, True), (46.0, False)])
-def test_the_density_that_ignores_x_may_take_half_of_the_time(run, each, compared):
-    # A third of the 90 s is the share of each.
-    found = run({"MarginalKDE": each, "LSCDE-exact": 1.0, GP: 1.0})
-    assert ("MarginalKDE" in found.scores) is compared
+@pytest.mark.parametrize(
+    ("seconds", "scores", "rows", "behind", "skipped"),
+    [
+        # What is too slow for more rows is left, unless it is the first so far.
+        ({A: 1.0, B: 15.0}, {A: 1.0}, 4800, {B: 500}, []),
+        ({A: 1.0, B: 15.0}, {B: 1.0}, 500, {}, []),
+        # The next step of the more useful comes first.
+        ({A: 6.0, B: 6.0}, {A: 1.0}, 2000, {B: 500}, []),
+        ({A: 1.0, B: 1000.0}, {}, 4800, {}, [B]),
+    ],
+)
+def test_who_gets_the_time(run, seconds, scores, rows, behind, skipped):
+    found = run(seconds, 120.0, scores)
+    assert found.rows == rows
+    assert {name: reached for name, (reached, _) in found.behind.items()} == behind
+    assert list(found.skipped) == skipped
+    assert all(why.endswith(running.REMEDY) for why in found.skipped.values())
 
 
 @pytest.mark.parametrize("error", [InsufficientMemory("7 rows fit"), np.linalg.LinAlgError("no")])
@@ -224,32 +227,32 @@ def test_what_fails_is_a_result_with_the_reason(plan, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(running, "_scores", fail)
-    said = running.score(GP, plan, 0).said
+    said = running.score(GP, plan, 500, 0).said
     assert (said["status"], said["detail"]) == ("failed", f"{type(error).__name__}: {error}")
-    run = running.Run([GP], scores={GP: []}, splits=[])
+    run = running.Run([GP], 500, scores={GP: []}, splits=[])
     assert not len(by_split(run))
 
 
 @pytest.mark.parametrize("damage", [b"", b"half", None])
 def test_a_split_with_a_damaged_or_missing_file_is_scored_again(plan, damage):
-    running.write(plan.folder, GP, 0, running.Scored({"status": "ok"}, {"pit": np.zeros(3)}))
-    assert running._missing(plan, GP, [0, 1]) == [1]
-    path = running.path_of(plan.folder, GP, 0)
+    running.write(plan, GP, 500, 0, running.Scored({"status": "ok"}, {"pit": np.zeros(3)}))
+    assert running._missing(plan, GP, 500, [0, 1]) == [1]
+    path = running.path_of(plan, GP, 500, 0)
     path.unlink() if damage is None else path.write_bytes(damage)
-    assert running._missing(plan, GP, [0, 1]) == [0, 1]
+    assert running._missing(plan, GP, 500, [0, 1]) == [0, 1]
 
 
 def test_scores_do_not_depend_on_processes_and_one_that_fails_is_named(found):
     plan = replace(found[0].plan, folder=found[1] / "again")
     workers = running.Workers(plan, 300.0, 2)
-    assert "no method" in workers.score("None", [0], 60.0)
-    assert workers.score(GP, [0, 1], 60.0) == ""
-    assert workers.score("KCEF-LL", [0, 1, 2], 0.1) == ""  # stopped
+    assert "no method" in workers.score("None", 160, [0], 60.0)
+    assert workers.score(GP, 160, [0, 1], 60.0) == ""
+    assert workers.score("KCEF-LL", 160, [0, 1, 2], 0.1) == ""  # stopped
     workers.stop()
     for number in (0, 1):
-        said, kept = running.read(plan.folder, GP, number).said, found[0].run.scores[GP]
+        said, kept = running.read(plan, GP, 160, number).said, found[0].run.scores[GP]
         assert said | {"seconds": 0.0} == kept[number].said | {"seconds": 0.0}
-    assert running._missing(plan, "KCEF-LL", [0, 1, 2])
+    assert running._missing(plan, "KCEF-LL", 160, [0, 1, 2])
 
 
 def test_pages_keep_the_digits_that_tell_rows_apart_and_say_where_a_bar_is_cut():
