@@ -209,11 +209,11 @@ def _why(taken, first, sound: pd.DataFrame, run: Run, rank_by: str) -> str:
             f"({_difference(taken, first, rank_by)}), and loses less on the worst twentieth of "
             f"rows ({taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats)"
         )
-    second = sound.iloc[1]
+    second, share = sound.iloc[1], first["first_share"]
     return (
-        f"it is the first of {len(sound)} by {_NAMES[rank_by]} over {len(run.splits)} splits, and "
-        f"in {first['first_share']:.0%} of resamples of these; {second.name}, the next, is "
-        f"{_difference(second, first, rank_by)} (p = {second['p_value']:.2g})"
+        f"it is the first of {len(sound)} by mean rank of {_NAMES[rank_by]} over "
+        f"{len(run.splits)} splits, and in {share:.0%} of resamples of these; {second.name}, the "
+        f"next, is {_difference(second, first, rank_by)} (p = {second['p_value']:.2g})"
     )
 
 
@@ -228,9 +228,10 @@ def _difference(row, other, rank_by: str) -> str:
 def _details(taken, sound: pd.DataFrame, plan: Plan) -> str:
     """Return widths and coverage of a method, and what is to be done about them or a file."""
     held, can = taken["coverage_90"], savable()
+    width, error = in_units(taken["width_90"]), in_units(taken["error"])
     said = (
-        f"its 90% intervals are typically {taken['width_90']:.3g} wide and hold {held:.0%} of "
-        f"held-out rows, its typical error is {taken['error']:.3g}"
+        f"its 90% intervals are typically {width} wide and hold {held:.0%} of held-out rows, its "
+        f"typical error is {error}"
     )
     if abs(held - 0.9) > COVERAGE_OFF:
         kind = "too narrow" if held < 0.9 else "too wide"
@@ -248,6 +249,13 @@ def _details(taken, sound: pd.DataFrame, plan: Plan) -> str:
     others = [name for name in sound.index if name in can]
     first = f"; the first that can be saved is {others[0]}" if others else ""
     return f"{said}; it cannot be saved to a file: fit it in Python, as the page shows{first}"
+
+
+def in_units(value: float) -> str:
+    """Return a number in units of y to three digits, without an exponent if it can be read so."""
+    if not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.3g}"
+    return np.format_float_positional(float(f"{value:.3g}"), trim="-")
 
 
 def _listed(names: list[str]) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 
 import kcde
 from kcde import tabular
-from kcde.comparison.advice import CRPS, LOG_DENSITY
+from kcde.comparison.advice import CRPS, LOG_DENSITY, in_units
 from kcde.comparison.running import FORWARD, GROUPS, RANDOM
 from kcde.methods import BASELINE
 from kcde.pages import render as render_page
@@ -73,7 +73,11 @@ def render(found: "Comparison") -> str:
         "ranking": ranking(found.table, found.rank_by),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
-        "pits": [pit(method, _values(found, method, "pit")) for method in found.run.scores],
+        "pits": [
+            pit(method, _values(found, method, "pit"))
+            for method in scored["method"]
+            if method in found.run.scores
+        ],
         "taken": found.advice.method,
         "model": found.model,
         "notes": " ".join([*filter(None, notes), f"kcde {kcde.__version__}."]),
@@ -96,13 +100,17 @@ def cards(found: "Comparison") -> list[tuple[str, str, str]]:
     taken, y = rows.loc[found.advice.method], found.checked.columns.y
     other = rows.loc[BASELINE] if BASELINE in found.run.scores else None
     beside = {
-        name: "" if other is None else f"{other[name]:.3g} without x"
+        name: "" if other is None else f"{in_units(other[name])} without x"
         for name in ("width_90", "error")
     }
     cards = [
-        (f"typical width of a 90% interval of {y}", f"{taken['width_90']:.3g}", beside["width_90"]),
+        (
+            f"typical width of a 90% interval of {y}",
+            in_units(taken["width_90"]),
+            beside["width_90"],
+        ),
         ("held-out rows in these intervals", f"{taken['coverage_90']:.0%}", "90% asked"),
-        (f"typical error of {y}", f"{taken['error']:.3g}", beside["error"]),
+        (f"typical error of {y}", in_units(taken["error"]), beside["error"]),
     ]
     if other is not None and found.advice.method != BASELINE:
         cards.append(("above the density without x, nats", _plus_minus(taken, "gain"), ""))
@@ -144,7 +152,7 @@ def _cells(row: pd.Series) -> list[str]:
         row["method"] + left,
         _plus_minus(row, LOG_DENSITY),
         _plus_minus(row, "gain"),
-        *(f"{row[name]:.3g}" for name in (CRPS, "width_90", "error")),
+        *(in_units(row[name]) for name in (CRPS, "width_90", "error")),
         *(f"{row[name]:.0%}" for name in ("coverage_50", "coverage_90")),
         f"{row['worst_loss']:.2f}",
         _or_dash(row["first_share"], ".0%"),
@@ -219,26 +227,21 @@ def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Pict
     value = "gain" if against else rank_by
     errors = 2.0 * scored[f"{value}_stderr"].fillna(0.0)
     # Methods far behind would press the others together: they are arrows at the edge.
-    sign = 1.0 if value != CRPS else -1.0
-    behind = sign * (scored[value].iloc[0] - scored[value]) if len(scored) else scored[value]
-    reach = max(_REACH * behind.median(), errors.iloc[:1].max()) if len(scored) else 0.0
-    edge = scored[value].iloc[0] - sign * 1.1 * reach if len(scored) else 0.0
+    sign = -1.0 if value == CRPS else 1.0
+    best = scored[value].iloc[0] if len(scored) else 0.0
+    behind = sign * (best - scored[value])
+    reach = max(_REACH * behind.median(), best if against else 0.0) if len(scored) else 0.0
     with style.figure(_WIDE, 0.7 + 0.2 * len(scored)) as (made, axes):
         for place, row in enumerate(scored.itertuples()):
             look = {"color": style.line(row.method)["color"], "markersize": 5}
+            at, edge = getattr(row, value), best - 1.1 * sign * reach
             if behind[row.Index] > reach:
-                at = getattr(row, value)
                 axes.plot(edge, place, "<" if sign > 0 else ">", **look)
-                axes.annotate(
-                    f" {at:.3g} ",
-                    (edge, place),
-                    va="center",
-                    fontsize="small",
-                    ha="left" if sign > 0 else "right",
-                )
-                continue
-            look |= {"linewidth": 1.4, "fmt": "x" if row.failed else "o"}
-            axes.errorbar(getattr(row, value), place, xerr=errors[row.Index], **look)
+                side = {"ha": "left" if sign > 0 else "right", "va": "center"}
+                axes.annotate(f"  {at:.3g}  ", (edge, place), fontsize="small", **side)
+            else:
+                look |= {"linewidth": 1.4, "fmt": "x" if row.failed else "o"}
+                axes.errorbar(at, place, xerr=errors[row.Index], **look)
         if against:
             axes.axvline(0.0, color=style.BLACK, linewidth=0.6, linestyle=":")
         axes.set_yticks(range(len(scored)), scored["method"])
