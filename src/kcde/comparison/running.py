@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 import kcde
 from kcde import estimators, methods, tabular
@@ -60,7 +61,10 @@ FEWEST_GROUPS = 5
 
 _COPIED = 0.1  # share of rows with the x of another from which copies are said
 _ALIKE = 4.0  # standard errors of an autocorrelation of independent rows
-_NOTICEABLE = 0.2  # the least autocorrelation that is said
+_NOTICEABLE = 0.2  # the least autocorrelation, or intraclass correlation, that is said
+_FEWEST_LABELS = 10
+_CHANCE = 1e-3  # of an intraclass correlation, by the F-test
+_ROUGH = 0.7  # of the squared difference of two random means, what neighbours have at least
 _LABELS = re.compile(
     r"(^|[ _.-])(id|customer|patient|subject|user|person|household|group|site|station)s?$"
     r"|[a-z]I[dD]$",
@@ -244,9 +248,9 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
 def misleading(checked: tabular.Checked) -> list[str]:
     """Say where random splits would show more than the methods can do on new rows.
 
-    Dates; labels of groups; rows with the same x; and neighbouring rows whose y are alike, by an
-    autocorrelation of at least 0.2 that is four standard errors, 1/√n each, from 0, in a file that
-    is not sorted by y.
+    Dates; labels of things that rows belong to; rows with the same x; and neighbouring rows whose y
+    are alike, by an autocorrelation of at least 0.2 that is four standard errors, 1/√n each, from
+    0, in a file that is not sorted by y.
     """
     said, frame, columns = [], checked.frame, checked.columns
     dates = [name for name in columns.ignored if tabular.looks_like_date(frame[name])]
@@ -255,8 +259,7 @@ def misleading(checked: tabular.Checked) -> list[str]:
             f"Column {dates[0]!r} has dates, and random splits train on the future of the rows "
             f"they test on: --time-column {dates[0]!r} if new rows will be later ones."
         )
-    named = [name for name in frame.columns if _LABELS.search(name)]
-    labels = [name for name in named if 2 < frame[name].nunique() <= len(frame) / 2]
+    labels = [name for name in frame.columns if name not in dates and _labels(checked, name)]
     copied = frame.duplicated([column.name for column in columns.x], keep=False).mean()
     if labels:
         said.append(
@@ -277,6 +280,34 @@ def misleading(checked: tabular.Checked) -> list[str]:
             "time with --time-column."
         )
     return said
+
+
+def _labels(checked: tabular.Checked, name: str) -> bool:
+    """Return whether equal values of a column look like rows of one thing.
+
+    They do by a name such as `id`; or where there are at least ten values, few rows of each, whose
+    y are alike (intraclass correlation) though y does not change smoothly with the values, as it
+    does with an age: means of neighbouring values differ as much as any two.
+    """
+    column = checked.frame[name]
+    codes, values = pd.factorize(column, sort=True)
+    n, count = len(codes), len(values)
+    if name == checked.columns.y or not 2 < count <= n / 2:
+        return False
+    if _LABELS.search(name):
+        return True
+    if column.dtype.kind == "f" or count < _FEWEST_LABELS:
+        return False
+    y = checked.columns.target(checked.frame)
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, y) / sizes
+    between = (sizes * (means - y.mean()) ** 2).sum() / (count - 1)
+    within = ((y - means[codes]) ** 2).sum() / (n - count)
+    correlation = (between - within) / (between + (n / count - 1) * within)
+    steps = np.diff(means) ** 2
+    smooth = column.dtype.kind in "iub" and steps.mean() < _ROUGH * 2.0 * means.var()
+    chance = special.fdtrc(count - 1, n - count, between / within) if within > 0.0 else 0.0
+    return bool(correlation >= _NOTICEABLE and chance < _CHANCE and not smooth)
 
 
 FIRST_ROWS, GROWTH, FIRST_SPLITS = 500, 4, 2

@@ -33,6 +33,9 @@ class Conformal(Wrapper):
         Of the rows, which calibrate and are not fitted to.
     random_state
         Seeds the choice of rows.
+    latest
+        The last rows as given calibrate, not random ones: for rows in the order of time. The
+        guarantee then asks that later rows be exchangeable with these.
 
     Attributes
     ----------
@@ -52,10 +55,11 @@ class Conformal(Wrapper):
     (2, 2)
     """
 
-    def __init__(self, estimator, share=0.25, random_state=0):
+    def __init__(self, estimator, share=0.25, random_state=0, latest=False):
         self.estimator = estimator
         self.share = share
         self.random_state = random_state
+        self.latest = latest
 
     def fit(self, X, Y, groups=None) -> "Conformal":
         """Fit to X (n, d_x) or None, and Y (n,) or (n, 1).
@@ -67,13 +71,18 @@ class Conformal(Wrapper):
         Raises
         ------
         ValueError
-            If `share` leaves fewer than 2 rows for either part; besides what the estimator refuses.
+            If `share` leaves fewer than 2 rows for either part, or there are groups and `latest`;
+            besides what the estimator refuses.
         """
         checks.positive("share", self.share)
         given, outputs, (X, Y) = X, Y, check_pairs(X, Y)
         n, rng = Y.shape[0], rng_of("conformal", self.random_state)
         held = round(float(check_probabilities("share", self.share)) * n)
-        if groups is None:
+        if self.latest:
+            if groups is not None:
+                raise ValueError("groups cannot be kept together where the latest rows calibrate")
+            order = np.arange(n)[::-1]
+        elif groups is None:
             order = rng.permutation(n)
         else:
             groups = group_labels(groups, n)

@@ -58,6 +58,13 @@ def test_what_random_splits_would_mislead_about_is_said():
     dated = noise().assign(day=pd.date_range("2024-01-01", periods=200))
     assert "--time-column 'day'" in said(dated)
     assert "--groups 'customer_id'" in said(noise().assign(customer_id=np.arange(200) // 4))
+    person = np.arange(200) // 4
+    shifts = np.random.default_rng(1).normal(size=50)[person]
+    alike = noise().assign(y=lambda f: f["y"] + 2.0 * shifts)
+    assert "--groups 'who'" in said(alike.assign(who=person).sample(frac=1.0, random_state=0))
+    # y grows with the age: its values are no labels.
+    grows = noise().assign(age=person, y=lambda f: f["y"] + 0.1 * person)
+    assert "--groups" not in said(grows.sample(frac=1.0, random_state=0))
     walk = noise().assign(y=np.cumsum(noise()["y"]))
     assert "Neighbouring rows are alike" in said(walk)
     assert said(noise().sort_values("y")) == ""
