@@ -9,7 +9,8 @@ Estimators are scikit-learn's: `LikelihoodKCEF().fit(X, y)`, then `predict`, `st
 - Normal densities: `LinearGaussian`, `GaussianProcess`, `NGBoost`; for several y,
   `ConditionalRealNVP` and `ConditionalMAF`.
 - Baselines: `MarginalKDE`, `ResidualKDE`. Around others: `Conformal`, `Defensive`, `Standardised`.
-- Expectations from many rows: `JDL`, `CME`, `JPDL`. Two classes: `KernelLogisticRegression`.
+- Expectations from many rows: `JDL`, `CME`, `JPDL`; and quantiles, by `Quantiles(JDL())`.
+- Two classes: `KernelLogisticRegression`.
 - Several y, one after the other: `JointDensity`.
 
 A name is imported on first use, so that `import kcde` is cheap. A new estimator is a file in
@@ -25,8 +26,8 @@ _ESTIMATORS = (
     "CDO", "CME", "ConditionalMAF", "ConditionalRealNVP", "Conformal", "DDE", "Defensive",
     "EpsilonKDE", "GaussianProcess", "JDL", "JPDL", "KCEF", "KEF", "KernelCDE",
     "KernelLogisticRegression", "LikelihoodKCEF", "LinearGaussian", "LSCDE", "MarginalKDE",
-    "NADE", "NGBoost", "QuantileForest", "ResidualKDE", "SmoothedCME", "SmoothedJDL",
-    "Standardised",
+    "NADE", "NGBoost", "QuantileForest", "Quantiles", "ResidualKDE", "SmoothedCME",
+    "SmoothedJDL", "Standardised",
 )  # fmt: skip
 # Name to the module that has it, in the order in which methods are listed.
 LAZY = {n: f"kcde.estimators.{re.sub('(?<=[a-z])(?=[A-Z])', '_', n).lower()}" for n in _ESTIMATORS}

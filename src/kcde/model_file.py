@@ -107,7 +107,7 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
                 raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
             reader = _Reader(file)
             model, about = reader.decode(content["model"]), content["about"]
-            if not (hasattr(model, "log_density") and isinstance(about, dict)):
+            if not (hasattr(model, "predict") and isinstance(about, dict)):
                 raise ValueError("it has no estimator, or nothing is said of it")
             return model, about, reader.decode(content.get("arguments"))
     except (KeyError, AttributeError, TypeError, ValueError, *_DAMAGED) as error:

@@ -1,0 +1,301 @@
+"""Mean and quantiles of one y by an estimator of conditional expectations."""
+
+from copy import copy
+from math import sqrt
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+
+from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.estimators._low_rank.base import LowRankConditional
+from kcde.estimators._shared import checks
+from kcde.estimators._shared.distribution import check_probabilities, tails
+from kcde.estimators._shared.marginal_likelihood import (
+    Hyperparameters,
+    maximise_marginal_likelihood,
+)
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, group_labels
+from kcde.estimators._shared.threads import thread_limit
+from kcde.estimators._shared.units import Units, without_standardising
+from kcde.estimators.base import Tags
+from kcde.estimators.jdl import CLIPPED, JointDistribution
+from kcde.kernels import median_trick
+from kcde.seeding import rng_of
+from kcde.selection import complement, grouped_kfold, kfold, subsample
+
+FACTORS = (0.5, 1.0, 2.0)
+"""Candidates of the bandwidths, times the median distance between rows over √2."""
+
+REGULARIZATIONS = 10.0 ** -np.arange(1.0, 9.0)
+
+_THRESHOLDS, _JUDGED = 256, 19
+_RANK = 300
+_TUNING_ROWS, _RELEVANCE_ROWS, _MEDIAN_ROWS, _MOST_RATIO = 20_000, 800, 1000, 100.0
+
+
+class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
+    """Predict mean, quantiles and probabilities of one y given x, from up to millions of rows.
+
+    By an estimator of conditional expectations, `JDL`, `JPDL` or `CME`, which has no density:
+    F(t|x) = E[1{Y ≤ t}|x] at 256 quantiles t of the training y, or at all values where there are
+    fewer. It is clipped to [0, 1] and made monotone; between the quantiles it is linear. The mean
+    is as estimated. What is kept of the rows does not grow with their number.
+
+    A random fifth of at most 20,000 rows chooses what the estimator leaves None: bandwidths ½, 1
+    and 2 times the median distance over √2, those of x alike or in the ratios of a Gaussian
+    process, and λ from 0.1 to 1e-8, by the mean Brier score of 19 of the thresholds.
+
+    Parameters
+    ----------
+    estimator
+        An unfitted `JDL`, `JPDL` or `CME`. Where `max_rank` is None it is 300.
+    choose
+        Whether to choose; False: the estimator as it is.
+    random_state
+        Seeds the rows that choose.
+
+    Attributes
+    ----------
+    estimator_
+        The estimator with the hyper-parameters used, unfitted, for standardised columns.
+    thresholds_
+        t in standard deviations of y from its mean, shape (k,).
+    brier_score_
+        Of what was chosen; None where nothing was.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde import JDL, Quantiles
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 1))
+    >>> model = Quantiles(JDL()).fit(X, X[:, 0] + 0.3 * rng.normal(size=300))
+    >>> model.quantile(X[:2], [0.1, 0.5, 0.9]).shape
+    (2, 3)
+    """
+
+    standardize = True
+    tags = Tags(density=False, positive=False, sampler=False, grouped=True, several_y=False)
+
+    def __init__(self, estimator, choose=True, random_state=0):
+        self.estimator = estimator
+        self.choose = choose
+        self.random_state = random_state
+
+    def fit(self, X, Y, groups=None) -> "Quantiles":
+        """Fit to X (n, d_x) and Y (n,) or (n, 1).
+
+        Of groups (n,), labels of rows, none is on both sides of the choice.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is no such one, or clips, for which all rows would have to be kept;
+            besides what it refuses.
+        FloatingPointError
+            If the solver of a constrained problem stops early.
+        """
+        if not isinstance(self.estimator, LowRankConditional):
+            raise ValueError(f"estimator must be JDL, JPDL or CME; got {self.estimator!r}")
+        if getattr(self.estimator, "constrained", None) == CLIPPED:
+            raise ValueError("a clipped JDL needs all training rows: take constrained=True")
+        given, outputs, (X, Y) = X, Y, check_pairs(X, Y)
+        check_not_constant(Y)
+        checks.one_y(self, Y)
+        labels = np.arange(Y.shape[0]) if groups is None else group_labels(groups, Y.shape[0])
+        units = Units(X, Y)
+        self._reset()
+        X, Y = units.x(X), units.y(Y)
+        model, self.brier_score_ = without_standardising(clone(self.estimator)), None
+        with thread_limit(Y.shape[0]):
+            if self.choose:
+                model, self.brier_score_ = self._chosen(model, X, Y, labels, groups is not None)
+            self.estimator_ = model = _capped(model, Y.shape[0])
+            self._keep(clone(model).fit(X, Y), Y)
+        self._record_input(given, X, Y, outputs)
+        self._open(units, outputs)
+        return self
+
+    def _chosen(self, model, X, Y, labels: np.ndarray, grouped: bool):
+        """Return the candidate with the lowest Brier score on the rows held out, and the score."""
+        rng = rng_of("quantiles", self.random_state)
+        some = subsample(Y.shape[0], _TUNING_ROWS, rng)
+        X, Y = take_rows(X, some), take_rows(Y, some)
+        labels = np.unique(labels[some], return_inverse=True)[1]
+        held = grouped_kfold(labels, 5, rng)[0] if grouped else kfold(len(some), 5, rng)[0]
+        rest = complement(held, len(some))
+        train, test = ((take_rows(X, rows), take_rows(Y, rows)) for rows in (rest, held))
+        thresholds = _thresholds(train[1], _JUDGED)
+        truth = to_numpy(_below(thresholds)(test[1]))
+        best = None
+        for options in _bandwidths(model, *train, rng):
+            candidate = _capped(model, len(rest)).set_params(**options)
+            path = candidate.fit_path(*train, REGULARIZATIONS, return_errors=True)
+            fitted = [each for each in path if isinstance(each, LowRankConditional)]
+            if not fitted:
+                continue
+            projection = fitted[0].project(_below(thresholds))
+            found = fitted[0]._expectations_of(fitted, projection, fitted[0].features(test[0]))
+            for each, levels in zip(fitted, found, strict=True):
+                score = float(np.mean((np.clip(to_numpy(levels), 0.0, 1.0) - truth) ** 2))
+                if best is None or score < best[1]:
+                    chosen = options | {"regularization": each.regularization}
+                    best = clone(model).set_params(**chosen), score
+        if best is None:
+            raise FloatingPointError("no candidate could be fitted: give the hyper-parameters")
+        return best
+
+    def _keep(self, fitted: LowRankConditional, Y) -> None:
+        """Keep what expectations of y and of its thresholds need, and no rows."""
+        self.thresholds_ = _thresholds(Y, _THRESHOLDS)
+        below = _below(self.thresholds_)
+        projection = fitted.project(lambda Y: array_namespace(Y).concat([Y, below(Y)], axis=1))
+        self._mean, self._directions = projection.mean, fitted._directions(projection)
+        self._is_ratio = isinstance(fitted, JointDistribution)
+        self._basis = basis = copy(fitted.basis_x_)
+        vars(basis).pop("extrema", None)
+        basis.points = basis.points[:1, :]
+        if factor := getattr(basis, "factor", None):
+            basis.factor = factor._replace(L=None)
+        values = np.unique(to_numpy(Y))
+        self._steps = len(values) <= _THRESHOLDS
+
+    def _expected(self, X):
+        """Return E[y|x] and F at the thresholds, shapes (n,) and (n, k), as estimated."""
+        products = self._basis.features(X) @ self._directions
+        if self._is_ratio:
+            products = self._mean + products[:, :-1] / (1.0 + products[:, -1:])
+        return products[:, 0], products[:, 1:]
+
+    def _levels(self, X) -> np.ndarray:
+        """Return F at the thresholds, from 0 to 1, monotone: shape (n, k)."""
+        levels = np.maximum.accumulate(np.clip(to_numpy(self._expected(X)[1]), 0.0, 1.0), axis=1)
+        levels[:, -1] = 1.0
+        return levels
+
+    def _by_blocks(self, function, X) -> np.ndarray:
+        """Return what a function of slices gives for the rows of X."""
+        width = self._basis.rank + 3 * len(self.thresholds_)
+        return np.concatenate([function(rows) for rows in row_blocks(X.shape[0], width, like=X)])
+
+    def mean(self, X):
+        """Return E[y|x] as estimated, shape (n, 1)."""
+        X = self._check_features(X)
+        found = self._by_blocks(lambda rows: to_numpy(self._expected(X[rows, :])[0]), X)
+        return array_namespace(X).asarray(found)[:, None]
+
+    def predict(self, X):
+        """Return E[y|x] as estimated: shape (n,) after a fit to y (n,), else (n, 1)."""
+        return self.mean(X)
+
+    def cdf(self, X, Y):
+        """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
+        X, Y = self._check_pair(X, Y)
+        y, t = to_numpy(Y)[:, 0], self.thresholds_
+        place = np.searchsorted(t, y, side="right") - 1
+
+        def of(rows):
+            levels, at = self._levels(X[rows, :]), place[rows]
+            here = np.take_along_axis(levels, np.maximum(at, 0)[:, None], axis=1)[:, 0]
+            if self._steps:
+                return np.where(at < 0, 0.0, here)
+            above = np.minimum(at + 1, len(t) - 1)
+            share = (y[rows] - t[at]) / np.where(above > at, t[above] - t[at], 1.0)
+            rise = np.take_along_axis(levels, above[:, None], axis=1)[:, 0] - here
+            return np.where(at < 0, 0.0, here + np.where(above > at, share, 0.0) * rise)
+
+        return array_namespace(X).asarray(self._by_blocks(of, X))
+
+    def quantile(self, X, p):
+        """Return the p-quantiles of y given x: (n,), or (n, k) for k of them.
+
+        Raises
+        ------
+        ValueError
+            If p is not in (0, 1).
+        """
+        X, p = self._check_features(X), check_probabilities("p", p)
+        t, wanted = self.thresholds_, np.ravel(p)
+
+        def of(rows):
+            levels = self._levels(X[rows, :])
+            found = []
+            for each in wanted:
+                at = np.sum(levels < each, axis=1)
+                if self._steps:
+                    found.append(t[at])
+                    continue
+                before = np.maximum(at - 1, 0)
+                low, high = (
+                    np.take_along_axis(levels, place[:, None], axis=1)[:, 0]
+                    for place in (before, at)
+                )
+                share = (each - low) / np.where(high > low, high - low, 1.0)
+                found.append(t[before] + np.where(at > 0, share, 0.0) * (t[at] - t[before]))
+            return np.stack(found, axis=1)
+
+        found = array_namespace(X).asarray(self._by_blocks(of, X))
+        return found if np.ndim(p) else found[:, 0]
+
+    def interval(self, X, level: float):
+        """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
+        return self.quantile(X, tails(level))
+
+
+def _capped(model, rows: int):
+    """Return an unfitted copy of limited rank: n (m_X + m_Y)² is what a fit costs."""
+    model = clone(model)
+    if getattr(model, "max_rank", 1) is None:
+        model.max_rank = min(_RANK, rows)
+    return model
+
+
+def _thresholds(Y, most: int) -> np.ndarray:
+    """Return all values of y, or quantiles of them from the smallest to the largest."""
+    y = to_numpy(Y)[:, 0]
+    values = np.unique(y)
+    if len(values) <= most:
+        return values
+    return np.unique(np.quantile(y, np.linspace(0.0, 1.0, most), method="inverted_cdf"))
+
+
+def _below(thresholds: np.ndarray):
+    """Return the function y (k, 1) -> 1{y ≤ t}, shape (k, q)."""
+
+    def f(Y):
+        xp = array_namespace(Y)
+        return xp.astype(xp.asarray(thresholds) >= Y, Y.dtype)
+
+    return f
+
+
+def _bandwidths(model, X, Y, rng) -> list[dict]:
+    """Return constructor arguments to try: bandwidths that are None, in some ratios of x."""
+    names = [name for name in ("bandwidth_x", "bandwidth_y") if hasattr(model, name)]
+    names = [name for name in names if getattr(model, name) is None]
+    if not names:
+        return [{}]
+    few = subsample(Y.shape[0], _MEDIAN_ROWS, rng)
+    middle = {
+        name: median_trick(to_numpy(take_rows(points, few)), 0.5, name[-1].upper())
+        for name, points in (("bandwidth_x", X), ("bandwidth_y", Y))
+        if name in names
+    }
+    ratios = [np.ones(X.shape[1])]
+    if "bandwidth_x" in names and X.shape[1] > 1:
+        ratios.append(_relevance(X, Y, rng))
+    options: list[dict] = [{}]
+    for name, each in middle.items():
+        shapes = ratios if name == "bandwidth_x" else [1.0]
+        more = [{name: factor * each * shape} for shape in shapes for factor in FACTORS]
+        options = [known | new for known in options for new in more]
+    return options
+
+
+def _relevance(X, Y, rng) -> np.ndarray:
+    """Return the ratios of the bandwidths of a Gaussian process, mean inverse square 1, (d,)."""
+    rows = subsample(Y.shape[0], _RELEVANCE_ROWS, rng)
+    x, y = to_numpy(take_rows(X, rows)), to_numpy(take_rows(Y, rows))[:, 0]
+    found, _ = maximise_marginal_likelihood(x, y - y.mean(), Hyperparameters(None, None, None))
+    lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
+    return lengths * sqrt(np.mean(lengths**-2.0))
