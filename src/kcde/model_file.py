@@ -7,8 +7,8 @@ is imported but modules of estimators and what they are made of.
 
 import io
 import json
+import math
 import zipfile
-import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -37,8 +37,8 @@ _ONCE = {
 }
 """Modules, and those below their folder in which older files of this format name their classes."""
 
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
-"""What `zipfile` raises for a damaged file."""
+_PACKED, _SMALL = 100, 2**24
+"""Times its size, and bytes beyond, that a file may unpack to."""
 
 _JSON = "model.json"
 _PLAIN = (type(None), bool, int, float, str)
@@ -102,6 +102,7 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
         raise FileNotFoundError(f"there is no model {path}")
     try:
         with zipfile.ZipFile(path) as file:
+            _require_small(file, path.stat().st_size)
             content = json.loads(file.read(_JSON))
             if content.get("format") != FORMAT:
                 raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
@@ -109,9 +110,32 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
             model, about = reader.decode(content["model"]), content["about"]
             if not (hasattr(model, "predict") and isinstance(about, dict)):
                 raise ValueError("it has no estimator, or nothing is said of it")
-            return model, about, reader.decode(content.get("arguments"))
-    except (KeyError, AttributeError, TypeError, ValueError, *_DAMAGED) as error:
+            arguments = reader.decode(content.get("arguments"))
+            _require_answer(model)
+            return model, about, arguments
+    except Exception as error:  # whatever a file that anyone may have made leads to
         raise ValueError(f"{path} is no model that can be read: {error}") from None
+
+
+def _require_small(file: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive that would unpack to far more than it is, or that has a name twice."""
+    entries = file.infolist()
+    if len({each.filename for each in entries}) < len(entries):
+        raise ValueError("it has a part twice")
+    if sum(each.file_size for each in entries) > _PACKED * size + _SMALL:
+        raise ValueError(f"it would unpack to more than {_PACKED} times its size")
+
+
+def _require_answer(model: Any) -> None:
+    """Refuse a model that cannot predict for one row: what it has is not of its class."""
+    units = getattr(model, "_units", None)
+    row = np.zeros((1, model.n_features_in_)) if units is None else units.mean_x[None, :]
+    try:
+        model.predict(row)
+    except (FloatingPointError, NotImplementedError):
+        return  # it may have none at this x
+    except Exception as error:
+        raise ValueError(f"it does not predict: {type(error).__name__}: {error}") from None
 
 
 class _Writer:
@@ -177,9 +201,12 @@ class _Reader:
         self._file = file
         self._objects: dict[int, Any] = {}
         self._arrays: dict[int, np.ndarray] = {}
+        self._finite = True
 
     def decode(self, value: Any) -> Any:
         if isinstance(value, _PLAIN):
+            if self._finite and value != value:
+                raise ValueError("it has a number that is none (NaN)")
             return value
         if "class" in value:
             return self._object(value)
@@ -203,9 +230,21 @@ class _Reader:
 
     def _array(self, place: int) -> np.ndarray:
         if place not in self._arrays:
-            buffer = io.BytesIO(self._file.read(f"{int(place)}.npy"))
+            content = self._file.read(f"{int(place)}.npy")
+            buffer = io.BytesIO(content)
+            version = np.lib.format.read_magic(buffer)
+            if version != (1, 0):
+                raise ValueError(f"array {place} is of format {version}")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(buffer)
+            # Before anything is allocated: what a header says is not what there is.
+            if math.prod(shape) * dtype.itemsize != len(content) - buffer.tell():
+                raise ValueError(f"array {place} is not as long as its header says")
+            buffer.seek(0)
             self._arrays[place] = np.lib.format.read_array(buffer, allow_pickle=False)
-        return self._arrays[place]
+        found = self._arrays[place]
+        if self._finite and found.dtype.kind == "f" and np.isnan(found).any():
+            raise ValueError(f"array {place} has values that are no numbers (NaN)")
+        return found
 
     def _object(self, value: dict) -> Any:
         cls = _class(value["class"])
@@ -213,7 +252,12 @@ class _Reader:
             return cls(*map(self.decode, value["fields"]))
         made = cls.__new__(cls)
         self._objects[value["number"]] = made
-        vars(made).update({key: self.decode(each) for key, each in value["state"].items()})
+        for key, each in value["state"].items():
+            self._finite = key != "cv_results_"  # where a candidate failed there is no score
+            vars(made)[key] = self.decode(each)
+        self._finite = True
+        if missing := set(getattr(cls, "_get_param_names", list)()) - vars(made).keys():
+            raise ValueError(f"it has no {', '.join(sorted(missing))} of {cls.__name__}")
         return made
 
 

@@ -68,14 +68,15 @@ def test_a_model_can_be_saved_after_it_was_used(name, pairs, tmp_path):
     assert read.score_matching_loss(X, Y) == loss
 
 
-def changed(path, content=None, arrays=()):
+def changed(path, content=None, arrays=(), packed=False):
     """Write a file with other JSON or arrays."""
     with zipfile.ZipFile(path) as file:
         parts = {name: file.read(name) for name in file.namelist()}
     parts |= dict(arrays)
     if content is not None:
         parts["model.json"] = json.dumps(content(json.loads(parts["model.json"]))).encode()
-    with zipfile.ZipFile(path, "w") as file:
+    how = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", how) as file:
         for name, data in parts.items():
             file.writestr(name, data)
 
@@ -89,6 +90,22 @@ def path(pairs, tmp_path):
 class Trap:
     def __reduce__(self):
         return (pytest.fail, ("a pickle was read",))
+
+
+def saved(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def longer(content):
+    """An array whose header says that it has many more rows than there are."""
+    return content.replace(b"(40, 2), }".ljust(24), b"(4000000000000, 2), }".ljust(24))
+
+
+def within(model):
+    """A model that is a part of itself."""
+    return model | {"state": model["state"] | {"estimator_": {"same": model["number"]}}}
 
 
 def pickled():
@@ -109,6 +126,11 @@ def pickled():
         lambda path: changed(path, arrays={"0.npy": pickled()}),
         lambda path: path.write_bytes(pickle.dumps(Trap())),
         lambda path: path.write_bytes(path.read_bytes()[:200]),
+        lambda path: changed(path, arrays={"0.npy": saved(np.full((40, 2), np.nan))}),
+        lambda path: changed(path, arrays={"0.npy": saved(np.array("text"))}),
+        lambda path: changed(path, arrays={"0.npy": longer(saved(np.zeros((40, 2))))}),
+        lambda path: changed(path, arrays={"bomb": bytes(2**26)}, packed=True),
+        lambda path: changed(path, lambda whole: whole | {"model": within(whole["model"])}),
         *(
             lambda path, other=other: changed(path, lambda whole: whole | other)
             for other in ({"format": 99}, {"about": None}, {"model": None}, {"model": {"list": []}})
