@@ -6,6 +6,7 @@ import io
 import json
 import platform
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -26,7 +27,7 @@ STATUSES = ("ok", "failed", "not-run")
 _MEASURED = ("s", "samples/s", "MiB")  # units of what is another number each time
 
 _LARGEST = 2**28  # bytes of a table that are read; one that is larger is incomplete then
-_AGAIN = "delete it and run its job again"
+_AGAIN = "delete it and run its job again (files of older versions as well)"
 
 
 def setting(**axes: object) -> str:
@@ -61,8 +62,9 @@ def write(
     """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
 
     The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
-    rows it has and the sha256 of what is not measured time or memory, for `read` to see whether it
-    is whole and as it was written; so the same job writes the same `.json` again.
+    rows it has, the sha256 of what is not measured time or memory, and that of the arrays, by which
+    `read` and `arrays_beside` see whether they are whole and as they were written; so the same job
+    writes the same `.json` again.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ def write(
     frame = pd.DataFrame(rows, columns=COLUMNS)
     content = frame.to_csv(index=False, float_format="%.10g").encode()
     whole = {"rows": len(rows), "sha256_unmeasured": _digest(content), "versions": _versions()}
+    whole["sha256_arrays"] = _digest_of_arrays(arrays or {})
     with atomic(path.with_suffix(".json")) as temporary:
         temporary.write_text(json.dumps({**info, **whole}, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
@@ -111,8 +114,9 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a file is damaged, does not have the columns of a score table, has an unknown status, no
-        rows, fewer than the `.json` next to it states, or another content.
+        If a file is damaged, does not have the columns of a score table, has an unknown status, a
+        value that is no number with the status ok, no rows, or no `.json` next to it that states
+        their number and their checksum.
     """
     frames = [_read(Path(path)) for path in paths]
     if not frames:
@@ -134,14 +138,45 @@ def _read(path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} is not a score table: its columns are no {COLUMNS}; {_AGAIN}")
     if unknown := ", ".join(sorted(set(map(str, frame["status"])) - set(STATUSES))):
         raise ValueError(f"{path} has status {unknown}; known: {', '.join(STATUSES)}; {_AGAIN}")
-    about = read_object(path.with_suffix(".json")) or {}
+    packed = path.suffix == ".gz"  # whose own checksum is that of gzip
+    about = (
+        read_object(path.with_suffix("").with_suffix(".json") if packed else _beside(path)) or {}
+    )
     wanted = about.get("rows")
-    if len(frame) != (wanted or len(frame)) or not len(frame) or content[-1:] != b"\n":
-        of_all = f" of {wanted}" if wanted else ""
-        raise ValueError(f"{path} is incomplete: it has {len(frame)}{of_all} rows; {_AGAIN}")
-    if about.get("sha256_unmeasured") not in (None, _digest(content)):
+    if len(frame) != wanted or not len(frame) or content[-1:] != b"\n":
+        of_all = f" of {wanted}" if wanted else " and nothing says how many belong to it"
+        raise ValueError(f"{path} is incomplete: it has {len(frame)} rows{of_all}; {_AGAIN}")
+    if not packed and about.get("sha256_unmeasured") != _digest(content):
         raise ValueError(f"{path} was changed after its job had written it; {_AGAIN}")
+    values = pd.to_numeric(frame["value"], errors="coerce")
+    if not np.isfinite(values[frame["status"] == "ok"]).all():
+        raise ValueError(f"{path} has values that are no numbers with the status ok; {_AGAIN}")
     return frame
+
+
+def arrays_beside(path: str | Path) -> dict[str, np.ndarray]:
+    """Return the arrays beside a score table; `ValueError` if they are not as they were written."""
+    beside = Path(path).with_suffix(".npz")
+    try:
+        with np.load(beside, allow_pickle=False) as stored:
+            found = dict(stored)
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{beside} cannot be read ({error}); {_AGAIN}") from None
+    if (read_object(_beside(path)) or {}).get("sha256_arrays") != _digest_of_arrays(found):
+        raise ValueError(f"{beside} is not what its job has written; {_AGAIN}")
+    return found
+
+
+def _beside(path: str | Path) -> Path:
+    return Path(path).with_suffix(".json")
+
+
+def _digest_of_arrays(found: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(found):
+        array = np.ascontiguousarray(found[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
 
 
 def _digest(content: bytes) -> str:

@@ -79,12 +79,45 @@ def test_scores_refuse_what_their_columns_do_not_know(tmp_path):
     ],
 )
 def test_damaged_scores_are_refused(tmp_path, damage, word):
-    path = tmp_path / "LSCDE.csv"
-    scores.write(path, [{"split": k, "value": 0.5 + k, "status": "ok"} for k in range(3)], {})
+    path = written(tmp_path)
     assert len(scores.read([path])) == 3
     path.write_text(damage(path.read_text()))
     with pytest.raises(ValueError, match=word):
         scores.read([path])
+
+
+def written(folder, value=0.5):
+    path = folder / "LSCDE.csv"
+    rows = [{"split": k, "value": value + k, "status": "ok"} for k in range(3)]
+    scores.write(path, rows, {}, {"pit": np.arange(4.0)})
+    return path
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"rows": 3}'])
+def test_scores_without_their_checksum_are_refused(tmp_path, content):
+    path = written(tmp_path)
+    path.with_suffix(".json").unlink()
+    if content is not None:
+        path.with_suffix(".json").write_text(content)
+    with pytest.raises(ValueError, match=r"LSCDE\.csv"):
+        scores.read([path])
+
+
+def test_what_is_no_number_is_not_ok(tmp_path):
+    with pytest.raises(ValueError, match="status ok"):
+        scores.read([written(tmp_path, np.inf)])
+
+
+def test_arrays_are_those_that_were_written(tmp_path):
+    path = written(tmp_path)
+    np.testing.assert_array_equal(scores.arrays_beside(path)["pit"], np.arange(4.0))
+    for content in (b"", path.with_suffix(".npz").read_bytes()[:-40]):
+        path.with_suffix(".npz").write_bytes(content)
+        with pytest.raises(ValueError, match="cannot be read"):
+            scores.arrays_beside(path)
+    np.savez(path.with_suffix(".npz"), pit=np.arange(4.0) + 1e-9)
+    with pytest.raises(ValueError, match="not what its job"):
+        scores.arrays_beside(path)
 
 
 def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):

@@ -88,9 +88,9 @@ class Joint(MethodExperiment):
         """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
         info, blocks, nodes = information(self.files), [], []
         for path in self.files:
-            with np.load(path.with_suffix(".npz")) as arrays:
-                blocks.append(arrays["log_density"])
-                nodes += arrays["nodes"].tolist()
+            arrays = scores.arrays_beside(path)
+            blocks.append(arrays["log_density"])
+            nodes += arrays["nodes"].tolist()
         frame = scores.read(self.files)
         frame = frame.assign(node=[json.loads(text)["node"] for text in frame["setting"]])
         log_density = np.concatenate(blocks, axis=1)[:, np.argsort(nodes)]

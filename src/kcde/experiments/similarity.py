@@ -36,8 +36,7 @@ class _Samples:
     def __init__(self, path: Path):
         self.path, self.frame = path, scores.read([path])
         self.pair = json.loads(path.with_suffix(".json").read_text())["shown_pair"]
-        with np.load(path.with_suffix(".npz")) as arrays:
-            self.arrays = dict(arrays)
+        self.arrays = scores.arrays_beside(path)
 
     def of(self, metric: str, seed: int):
         """Return the rows of a metric under a seed: none or one."""

@@ -15,6 +15,7 @@ from kcde.metrics import COVERAGES
 from kcde.pages import display, style
 from kcde.papers.across import all_methods
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
+from kcde.scores import arrays_beside
 
 _BINARY = ("crabs",)
 """Data sets whose y takes two values."""
@@ -70,8 +71,7 @@ def _histograms(files: list[Path]) -> dict[tuple[str, str], np.ndarray]:
     found = {}
     for path in files:
         first = pd.read_csv(path, nrows=1).iloc[0]
-        with np.load(path.with_suffix(".npz")) as arrays:
-            pit = arrays["pit"] if "pit" in arrays else np.empty(0)
+        pit = arrays_beside(path).get("pit", np.empty(0))
         pit = pit[np.isfinite(pit)]
         if len(pit) and first["dataset"] not in _BINARY:
             counts, _ = np.histogram(pit, bins=_BINS, range=(0.0, 1.0))

@@ -12,6 +12,7 @@ from kcde.evidence.checks import AS_PUBLISHED, Check, Missing, NotRun, completed
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics import paired_t_test
 from kcde.pages import display
+from kcde.scores import arrays_beside
 
 METHOD, FLOWS = "CDO", ("CondRealNVP", "CondMAF")
 FIRST, AMENDED = "first", "amended"
@@ -163,11 +164,11 @@ def _tracked(scores: pd.DataFrame, dataset: str, overlapping: bool) -> Iterator[
 
 def arrays(files: Iterable[Path]) -> dict[tuple[str, str], dict[str, np.ndarray]]:
     """Return the arrays beside files of scores by data set and method; some must be there."""
-    beside = [path.with_suffix(".npz") for path in files]
-    there = [path for path in beside if path.exists()]
+    files = list(files)
+    there = [path for path in files if path.with_suffix(".npz").exists()]
     if not there:
-        raise FileNotFoundError(f"no arrays at {beside[0]}")
-    return {(path.parent.name, path.stem): dict(np.load(path)) for path in there}
+        raise FileNotFoundError(f"no arrays at {files[0].with_suffix('.npz')}")
+    return {(path.parent.name, path.stem): arrays_beside(path) for path in there}
 
 
 def panels(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:

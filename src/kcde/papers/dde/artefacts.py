@@ -33,6 +33,7 @@ from kcde.pages import building, count_of, display, dot_plot, number, page, pipe
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.dde import claims
+from kcde.scores import arrays_beside
 
 _SAMPLES, _SNAPSHOT = 1000, 500  # samples in a panel, of figure 1 and of an iteration
 _STRIDE = 2  # every second of the 100 × 100 points of f is enough for a panel of two inches
@@ -56,8 +57,7 @@ def _fits(scores: pd.DataFrame, files: list[Path]) -> Iterator[tuple]:
         dataset, method = path.parent.name, path.stem
         here = scores[(scores["dataset"] == dataset) & (scores["method"] == method)]
         panel = dataset if method == claims.METHOD else f"{dataset}, {method}"
-        with np.load(path.with_suffix(".npz")) as stored:
-            yield here, dataset, dict(stored), (panel, method, here["variant"].iloc[0])
+        yield here, dataset, arrays_beside(path), (panel, method, here["variant"].iloc[0])
 
 
 def samples_and_f(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:

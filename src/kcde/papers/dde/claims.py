@@ -16,6 +16,7 @@ from kcde.experiments.estimation_cost import ITERATIONS
 from kcde.metrics import FIT_SECONDS, MMD, NLL, PEAK_MEMORY, paired_t_test
 from kcde.pages import display, round_to_half_decade
 from kcde.papers import published
+from kcde.scores import arrays_beside
 from kcde.seeding import rng_of
 
 METHOD = "DDE"
@@ -68,8 +69,8 @@ def with_samples(scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
             continue
         first = here.iloc[0]
         same = first[["experiment", "dataset", "setting", "method", "variant"]].to_dict()
-        with np.load(path.with_suffix(".npz")) as arrays:
-            samples, (iterations, histories) = arrays["samples_all"], history(arrays)
+        stored = arrays_beside(path)
+        samples, (iterations, histories) = stored["samples_all"], history(stored)
         for split, (points, mmd2) in enumerate(zip(samples, histories, strict=True)):
             found = convergence(iterations, mmd2)
             if np.isfinite(points).all():

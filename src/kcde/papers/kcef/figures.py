@@ -28,6 +28,7 @@ from kcde.pages.style import DATA
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.kcef import claims
 from kcde.papers.kcef.claims import DISJOINT, EXACT, ZERO
+from kcde.scores import arrays_beside
 
 # Axis labels by the quantity that is fixed in a panel, the first letter of its name.
 _X = {"d": "training points $n$ (log scale)", "n": "dimension $d$"}
@@ -257,13 +258,13 @@ def build_fig3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     Panel `densities`: x is y of the paper, y its density, read from the `.npz` beside the scores.
     Panel `divergences`: x is the weight β; series `J, …` in 1/y², `KL, …` in nats.
     """
-    with np.load(files[0].with_suffix(".npz")) as arrays:
-        y = arrays[f"{DISJOINT}/y"]
-        shown = [
-            ("densities", series, *point)
-            for series in _DENSITIES
-            for point in zip(y, arrays[f"{DISJOINT}/{series}"], strict=True)
-        ]
+    stored = arrays_beside(files[0])
+    y = stored[f"{DISJOINT}/y"]
+    shown = [
+        ("densities", series, *point)
+        for series in _DENSITIES
+        for point in zip(y, stored[f"{DISJOINT}/{series}"], strict=True)
+    ]
     for score in scores.to_dict("records"):
         series = f"{_METRICS[score['metric']]}, {score['dataset']}"
         weight = json.loads(score["setting"])["weight"]
@@ -460,8 +461,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
 def _columns(path: Path, name: str) -> np.ndarray:
     """Return the two columns to show of an array (seeds, rows, columns) beside a score file."""
     pair = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["shown_pair"]
-    with np.load(path.with_suffix(".npz")) as arrays:
-        return arrays[name][:, :, [place - 1 for place in pair]]
+    return arrays_beside(path)[name][:, :, [place - 1 for place in pair]]
 
 
 def _samples(scores: pd.DataFrame, dataset: str, path: Path, variant: str) -> list[dict]:
