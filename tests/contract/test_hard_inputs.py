@@ -10,24 +10,16 @@ import warnings
 import numpy as np
 import pytest
 
-from contracted import QUICK
+from contracted import densities, make
 from kcde.arrays import to_numpy
-from kcde.estimators import KCEF, estimator_class, estimator_names
+from kcde.estimators import KCEF, estimator_class
 from kcde.panels import QuadratureWarning
 
 ROWS = 60
 MEMORY = 256 << 20
 """Bytes that a fit of 60 rows, and its answers at 8 of them, may hold at once."""
 
-CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
-# What is trained need not be trained well.
-FEWER = {
-    "DDE": {"iterations": 5, "validation": 0},
-    "NADE": {"epochs": 1},
-    "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)},
-    "ConditionalRealNVP": {"steps": 5},
-    "ConditionalMAF": {"steps": 5},
-}
+OWN = {"DDE": {"validation": 0}, "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)}}
 # Each shape of the data is recompiled; the floor changes little of what is under it.
 COMPILED = {"NADE", "ConditionalRealNVP", "ConditionalMAF"}
 OTHER_SHAPES = {"two rows", "more columns than rows"}
@@ -73,17 +65,13 @@ DATA = hard_data()
 
 def cases():
     found = []
-    for name in CLASSES:
+    for name in densities():
         for kind in DATA:
             slow = name in COMPILED and kind in OTHER_SHAPES
             slow |= kind not in TELLING.get(name, DATA)
-            marks = [pytest.mark.nightly] if slow else []
+            marks = [pytest.mark.nightly] * slow
             found.append(pytest.param(name, kind, id=f"{name}-{kind}", marks=marks))
     return found
-
-
-def make(name):
-    return estimator_class(name)(**QUICK.get(name, {}) | FEWER.get(name, {}))
 
 
 def integrals(model, X, Y):
@@ -141,7 +129,7 @@ def test_hard_data_give_a_density_or_an_error_that_names_the_remedy(name, kind):
     if kind in TRACED:
         tracemalloc.start()
     try:
-        model = make(name).fit(X, Y)
+        model = make(name, fewer=True, **OWN.get(name, {})).fit(X, Y)
         told = check(model, X[:8], Y[:8])
         assert tracemalloc.get_traced_memory()[1] < MEMORY
     except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
@@ -174,9 +162,8 @@ def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
     assert np.isfinite(near.log_density(given, Y + 20.0)).all()
 
 
-@pytest.mark.parametrize("regularization", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize(("bandwidth", "regularization"), [(0.3, 1e-6), (0.3, 1e-2), (0.9, 1e-4)])
 @pytest.mark.parametrize("kind", ["ties", "binary", "integers"])
-@pytest.mark.parametrize("bandwidth", [0.3, 0.9])
 @pytest.mark.filterwarnings("ignore::kcde.panels.QuadratureWarning")
 def test_a_sharp_density_is_resolved_or_told_of(kind, bandwidth, regularization):
     """KCEF of few values of y: peaks far narrower than its bandwidth."""
