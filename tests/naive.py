@@ -3,6 +3,11 @@
 import numpy as np
 
 
+def slopes(f, at, step=1e-6):
+    """Central differences of a function along each axis of a vector."""
+    return np.array([f(at + h) - f(at - h) for h in step * np.eye(len(at))]) / (2.0 * step)
+
+
 def kernel(a, b, sigma):
     """k(a, b) of the anisotropic Gaussian kernel."""
     return float(np.exp(-0.5 * np.sum(((np.asarray(a) - np.asarray(b)) / sigma) ** 2)))
