@@ -6,7 +6,6 @@ Sphinx itself is no part of this: it has an environment of its own.
 import ast
 import doctest
 import importlib
-import importlib.util
 import inspect
 import os
 import re
@@ -76,14 +75,6 @@ def is_made(path):
         made = ["estimators", *(f"kcde.{name}" for name in ESTIMATORS)]
         return inside.stem in made
     return False
-
-
-def evidence():
-    place = DOCS / "extensions/evidence.py"
-    spec = importlib.util.spec_from_file_location("evidence", place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run(code, namespace, where):
@@ -189,7 +180,7 @@ def test_links_files_and_shown_parts_of_a_page_are_there(page):
 
 
 def test_parts_are_made_from_what_is_tracked(tmp_path):
-    evidence().write(tmp_path)
+    runpy.run_path(f"{DOCS}/extensions/evidence.py")["write"](tmp_path)
     for paper in published.PAPERS:
         made = (tmp_path / f"evidence/{paper}-causes.md").read_text()
         assert made.count("*Evidence:*") == len(published.causes().query("paper == @paper"))

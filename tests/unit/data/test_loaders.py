@@ -151,8 +151,6 @@ def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read_as_the_real_on
     assert sizes["smoke-terrain"] == (340, 2)
 
 
-# ---- returns -------------------------------------------------------------------------------------
-
 DAYS = [19261231, 19270103, 19270104, 19270105, 20221230, 20230103]
 RETURNS = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]]
 RATES = [[0.5], [0.1], [0.2], [0.3], [0.4], [0.5]]
@@ -211,9 +209,6 @@ def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():
     assert not np.array_equal(one.X, other.X)
 
 
-# ---- larger sets ---------------------------------------------------------------------------------
-
-
 @pytest.mark.data
 def test_wine_and_parkinsons_ask_their_questions_and_no_person_is_on_both_sides(raw_data):
     wine = open_larger("red-wine", raw_data)
@@ -252,9 +247,6 @@ def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
     found = r_benchmark._hours(doubled, "any")
     assert found["traffic_volume"].tolist() == [0, 1, 2, *range(5, 30)]
     assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]
-
-
-# ---- the catalogue -------------------------------------------------------------------------------
 
 
 @pytest.fixture

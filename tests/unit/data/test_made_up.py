@@ -21,9 +21,6 @@ def midpoints(reach, cells):
     return np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2), edge**2
 
 
-# ---- grid ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("frequency", [1, 3])
 def test_grid_samples_follow_the_conditional_distribution(frequency):
     X = made_up.grid_sample(4000, 4, "test", 0, frequency=frequency)
@@ -60,9 +57,6 @@ def test_grid_rows_and_columns_are_nested_and_nothing_has_a_density_outside():
         made_up.grid_training_and_test(8001, 3, 0)
     outside = made_up.grid_log_density([[0.5, 1.1], [-0.1, 0.5]])
     assert (outside[0, 1], outside[1, 0], outside[0, 0]) == (-np.inf, -np.inf, 0.0)
-
-
-# ---- gaussian ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [2, 6])
@@ -126,9 +120,6 @@ def test_pairs_depend_on_names_alone():
         gaussian_random_pairs(1, 0, "cauchy-1")
 
 
-# ---- donut ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("x", [1.0, 0.0, 0.45])
 def test_donut_densities_are_those_of_the_mixture(x):
     Y = rng_of("test-donut").uniform(-1.5, 1.5, (40, 2))
@@ -142,8 +133,6 @@ def test_donut_densities_are_those_of_the_mixture(x):
     conditional = made_up.donut_conditional_density(x, nodes)
     assert conditional.sum() * cell == pytest.approx(1.0, rel=1e-9)
 
-
-# ---- planar --------------------------------------------------------------------------------------
 
 REACH = {"two-moons": 5.0, "two-moons-code": 5.0, "ring": 6.0, "grid": 2.0}
 CELLS = 600
@@ -197,9 +186,6 @@ def test_planar_deviations_are_those_from_the_support(name, point, expected):
     assert made_up.planar_deviations(name, np.array([point])) == pytest.approx(expected)
 
 
-# ---- bimodal -------------------------------------------------------------------------------------
-
-
 def test_bimodal_density_is_that_of_a_mixture_by_hand_and_of_the_draws():
     X, Y = made_up.bimodal_draw(200, 2, np.random.default_rng(0))
     assert X.shape == (200, 5)
@@ -212,9 +198,6 @@ def test_bimodal_density_is_that_of_a_mixture_by_hand_and_of_the_draws():
     inside = np.abs(Y[:, 0] - np.sin(2.0 * X[:, 0])) < 1.0
     volume = np.mean(inside * np.exp(-made_up.bimodal_log_density(X, Y)))
     assert volume == pytest.approx(2.0, abs=0.1)
-
-
-# ---- houses --------------------------------------------------------------------------------------
 
 
 def test_houses_have_the_stated_shape_and_law():

@@ -63,9 +63,6 @@ def test_moments_are_those_of_a_loop():
     assert np.isnan([mean[3], std[3]]).all()
 
 
-# ---- PEMS-SF -------------------------------------------------------------------------------------
-
-
 def write_pems(path, changed=None):
     """Write an archive in the format of PEMS-SF; return labels and occupancies by fold."""
     rng, weekdays, occupancy, texts = np.random.default_rng(1), {}, {}, {"randperm": "[2 1]\n"}
@@ -106,9 +103,6 @@ def test_pems_trains_on_the_first_days_of_each_weekday_and_tests_on_the_test_day
     np.testing.assert_array_equal(split.Y_test.reshape(-1, 2), occupancy["test"][:, traffic.SENSOR])
     with pytest.raises(ValueError, match="pems-sf"):
         data.split(1)
-
-
-# ---- tables of hours -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

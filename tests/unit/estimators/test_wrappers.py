@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from contracted import make
-from kcde.estimators import KCEF, LSCDE, Conformal, Defensive, GaussianProcess, Standardised
+from kcde.estimators import KCEF, Conformal, Defensive, GaussianProcess, Standardised
 from kcde.estimators._kcef.selection import CheckedRule, _interpolated, _LikelihoodSearch
 from kcde.experiments import methods
 from kcde.selection import complement, kfold
@@ -95,9 +95,6 @@ def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
             Conformal(process(), share=share).fit(*pairs)
 
 
-GIVEN = {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1}
-
-
 def naive(inner, X, Y, weight, std):
     """Return the log density of the mixture."""
     floor = norm.pdf(Y, 0.0, std).prod(axis=1)
@@ -106,18 +103,11 @@ def naive(inner, X, Y, weight, std):
 
 @pytest.mark.parametrize(("base_std", "std"), [(None, 2.0), (3.0, 3.0)])
 def test_density_is_that_of_the_mixture(pairs, base_std, std):
-    X, Y = pairs
-    model = Defensive(LSCDE(**GIVEN), 0.05, base_std).fit(X, Y)
-    expected = naive(LSCDE(**GIVEN).fit(X, Y), X, Y, 0.05, std)
-    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
-
-
-def test_several_y(pairs):
-    X, Y = pairs[0], np.hstack([pairs[1], pairs[1] ** 2])
-    inner = GaussianProcess(1.0, 0.8, 0.4)
-    model = Defensive(inner, 0.2).fit(X, Y)
-    expected = naive(inner.fit(X, Y), X, Y, 0.2, 2.0)
-    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
+    (X, Y), inner = pairs, process()
+    for y in (Y, np.hstack([Y, Y**2])):
+        model = Defensive(inner, 0.2, base_std).fit(X, y)
+        expected = naive(inner.fit(X, y), X, y, 0.2, std)
+        np.testing.assert_allclose(model.log_density(X, y), expected, rtol=1e-10)
     mean, draws = model.mean(X[:2]), model.sample(X[:2], 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.05)
     np.testing.assert_allclose(model.conditional_expectation(lambda y: y, X[:2]), mean, atol=1e-2)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
 from kcde import scores
@@ -36,20 +37,11 @@ def values(frame, split=0, **setting):
     return dict(zip(rows["metric"], rows["value"], strict=True))
 
 
-# ---- settings ------------------------------------------------------------------------------------
-
-
-def median_of_pairs(points):
-    """Every pair once, by a loop."""
-    pairs = [(a, b) for i, a in enumerate(points) for b in points[i + 1 :]]
-    return np.median([np.linalg.norm(a - b) for a, b in pairs])
-
-
 def test_settings_of_the_donut_by_hand():
     X, Y = made_up.donut_draw(2, rng_of("test-cdo-settings", "donut"))
     found = _conditional.authors("donut", "CDO", X, Y)
     assert found["kernel_x"] == "laplace"
-    assert found["bandwidth_x"] == pytest.approx(median_of_pairs(X) / np.sqrt(2))
+    assert found["bandwidth_x"] == pytest.approx(np.median(pdist(X)) / np.sqrt(2))
     # 62² points against 100 rows, and against more rows than points.
     assert found["regularization"] == found["output_regularization"] == pytest.approx(1 / 62)
     few = _conditional.authors("donut", "CDO", X[:30], Y[:30])
@@ -66,16 +58,13 @@ def test_settings_of_traffic_by_hand(rng):
     Y = rng.uniform(0, 1, (len(X), 1))
     found = _conditional.authors("traffic", "CDO", X, Y)
     # Inputs that repeat count once.
-    expected = [np.sqrt(median_of_pairs(column[:, None])) / 4 for column in inputs.T]
+    expected = [np.sqrt(np.median(pdist(column[:, None]))) / 4 for column in inputs.T]
     assert found["bandwidth_x"] == pytest.approx(expected)
     width = np.ptp(Y)
     grid = np.linspace(Y.min() - width / 10, Y.max() + width / 10, 1008)
     np.testing.assert_allclose(found["reference_box"], grid[[0, -1]])
     assert found["bandwidth_y"] == pytest.approx(grid[1] - grid[0])
     assert found["regularization"] == pytest.approx(1008**-0.441)
-
-
-# ---- smoothers -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -115,9 +104,6 @@ def test_smoothing_equals_a_naive_loop(rng, kernel, power):
         assert model.variance(x[None])[0, 0] == pytest.approx(spread, abs=1e-8)
 
 
-# ---- donut ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
 def test_the_published_process_has_a_spread_of_one(run, variant, spread):
     frame, _ = run(Donut, "GaussianProcess", variant=variant, settings="authors")
@@ -151,9 +137,6 @@ def test_a_failed_fit_is_rows_that_say_why(run, cls, rows):
     failed = frame[frame["status"] == "failed"]
     assert len(failed) == rows
     assert failed["detail"].str.contains("bandwidth_x").all()
-
-
-# ---- terrain -------------------------------------------------------------------------------------
 
 
 def test_folds_are_a_partition_and_splits_a_fifth():
@@ -190,9 +173,6 @@ def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
     frame, _ = run(Terrain, "GaussianProcess", settings="authors")
     found = values(frame, protocol=FOLDS)
     assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
-
-
-# ---- traffic -------------------------------------------------------------------------------------
 
 
 def test_errors_of_traffic_are_those_of_a_fit_by_hand(run, smoke):
@@ -237,9 +217,7 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(run, monkeypatc
 def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(run, smoke):
     _, arrays = run(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
     split = open_traffic("smoke-traffic", *smoke).split(0)
-    every = arrays["inputs"][0][:, 0].tolist()
-    gaps = [abs(a - b) for i, a in enumerate(every) for b in every[:i]]
-    scale = np.sqrt(np.median(gaps)) / 4
+    scale = np.sqrt(np.median(pdist(arrays["inputs"][0][:, :1]))) / 4
     for place in (0, 17, 40):
         day, slot = arrays["inputs"][0, place]
         here = split.X[:, 1] == slot

@@ -61,9 +61,6 @@ def test_bad_input_is_named(samples, wrong, word):
         wrong(*samples)
 
 
-# ---- relative similarity -------------------------------------------------------------------------
-
-
 def gaussian(rng, n, shift):
     return rng.normal([shift, 0.0], size=(n, 2))
 
@@ -118,9 +115,6 @@ def test_relative_similarity_has_its_level_on_the_boundary_of_the_null(rng):
     statistics = [test.statistic for test in tests]
     assert abs(np.mean(statistics)) < 0.15
     assert 0.9 < np.std(statistics) < 1.1
-
-
-# ---- methods over splits -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -182,9 +176,6 @@ def test_every_definition_of_smae_by_hand():
     assert found["predicted"] == pytest.approx(2 / (2 + 1 + 7))
     assert found["pointwise"] == pytest.approx((1 + 0 + 0.1) / 3)
     assert found["total"] == pytest.approx(2 / 16)
-
-
-# ---- conditional spread --------------------------------------------------------------------------
 
 
 def test_a_stretch_is_the_relative_error_of_all_three(rng):
