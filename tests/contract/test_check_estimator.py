@@ -22,9 +22,7 @@ EXCEPTIONS = {
 }
 """Checks that every class may fail, with the reason."""
 
-ONE_COLUMN = {
-    "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning"
-}
+ONE_COLUMN = {"check_supervised_y_2d": "y of one column is y, as everywhere, without a warning"}
 OF_A_CLASS = {
     "KernelLogisticRegression": ONE_COLUMN
     | {

@@ -116,9 +116,7 @@ def test_selection_refuses_fewer_rows_than_folds(unfitted):
 
 
 OF_TWO_Y = QUICK.keys() - {"Defensive", "KEF", "LikelihoodKCEF", "NGBoost", "QuantileForest"}
-OF_TWO_Y = [
-    pytest.param(name, marks=[pytest.mark.nightly] * (name == "CDO")) for name in sorted(OF_TWO_Y)
-]
+OF_TWO_Y = [pytest.param(n, marks=[pytest.mark.nightly] * (n == "CDO")) for n in sorted(OF_TWO_Y)]
 
 
 @pytest.mark.parametrize("name", OF_TWO_Y)

@@ -229,18 +229,15 @@ def test_excess_likelihood_leaves_out_points_without_density():
     assert excess.to_dict() == pytest.approx({"DDE": 1.7 - 1.4, "KEF": 1.9 - 1.5})
 
 
-def likelihoods():
+def test_effect_is_paired_and_share_is_the_part_of_the_distance():
     """Geyser is published with 0.55, ufc with 1.03."""
     found = []
     for name, exact, effect in (("geyser", 0.65, -0.08), ("ufc", 1.05, 0.01)):
         values = exact + 0.1 * np.linspace(-1, 1, 20)
         found.append(cell(name, "DDE", values + effect))
         found.append(cell(name, "DDE", values, NLL_QUADRATURE))
-    return pd.concat(found).assign(unit="nats", experiment="r_benchmark")
-
-
-def test_effect_is_paired_and_share_is_the_part_of_the_distance():
-    table = artefacts.build_likelihood(artefacts.LIKELIHOOD, likelihoods(), [])
+    frame = pd.concat(found).assign(unit="nats", experiment="r_benchmark")
+    table = artefacts.build_likelihood(artefacts.LIKELIHOOD, frame, [])
     added = table.set_index(["dataset", "metric", "method"]).xs("DDE", level="method")
     assert added.loc[("geyser", artefacts.EFFECT), "mean"] == pytest.approx(-0.08)
     assert added.loc[("geyser", artefacts.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
@@ -249,7 +246,7 @@ def test_effect_is_paired_and_share_is_the_part_of_the_distance():
     assert ("ufc", artefacts.EXPLAINED) not in added.index  # 0.02 nats are within the floor
 
 
-def optima():
+def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
     means = {"trained": (1.5, 1.2), "optimum": (1.1, 1.0), "stopped": (0.9, 1.3)}
     metrics = ("penalised_loss", f"{NLL}_trained")
     cells = [
@@ -258,11 +255,7 @@ def optima():
         for kind, pair in means.items()
         for metric, mean in zip(metrics, pair, strict=True)
     ]
-    return pd.concat(cells).assign(unit="nats")
-
-
-def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
-    frame = optima()
+    frame = pd.concat(cells).assign(unit="nats")
     lost = (frame["dataset"] == "ufc") & (frame["split"] == 3)
     frame = frame[~lost | (frame["metric"] == of_optimum("trained", "penalised_loss"))]
     gaps = artefacts.measure_optimum(frame, [])

@@ -69,9 +69,7 @@ def test_modules_import_each_other_in_no_circle():
     graph = {}
     for name, path in names.items():
         head = [node for node in tree(path).body if type(node) is ast.ImportFrom]
-        pairs = [
-            (node.module, f"{node.module}.{each.name}") for node in head for each in node.names
-        ]
+        pairs = [(node.module, f"{node.module}.{n.name}") for node in head for n in node.names]
         graph[name] = {full if full in names else module for module, full in pairs} & names.keys()
     assert list(TopologicalSorter(graph).static_order())
 

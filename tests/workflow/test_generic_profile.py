@@ -1,22 +1,20 @@
 """profiles/generic: what schedulers are told and asked, and jobs on a queue on this host."""
 
-import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "profiles/generic"
 
-_spec = importlib.util.spec_from_file_location("cluster", PROFILE / "cluster.py")
-cluster = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(cluster)
-
+cluster = SimpleNamespace(**runpy.run_path(f"{PROFILE}/cluster.py"))
 JOB = cluster.Request("kcde_terrain", "/a/b.sh", "/a/b.out", ["-q", "long"], 4, 2001, 15, 0)
 ANSWERS = {
     "pbs": ("17.server", "17.server"),

@@ -38,16 +38,28 @@ TEXT = b"b,y,a\n7,1.5,4\n8,2.5,5\n9,3.5,6\n"
 
 
 @pytest.fixture
-def toy(tmp_path):
+def table(tmp_path):
+    """Write a catalogue of one good row with some cells changed; return its path."""
+
+    def write(*changes, columns=catalogue.COLUMNS):
+        good = {"name": "toy", "file": "toy/toy.csv", "sha256": "a" * 64, "format": "csv"}
+        good |= {"urls": "https://example.org/toy.tar.gz :: toy/toy.csv | https://example.org/toy"}
+        good |= {"y": "y", "x": "a (%)|b c"}
+        frame = pd.DataFrame([good | change for change in changes], columns=columns)
+        frame.to_csv(tmp_path / "catalogue.csv", index=False)
+        return tmp_path / "catalogue.csv"
+
+    return write
+
+
+@pytest.fixture
+def toy(tmp_path, table):
     """Write bytes with a catalogue row; return load's arguments."""
 
     def write(content=TEXT, **row):
-        row = {"name": "toy", "file": "toy.csv", "format": "csv", "y": "y", "x": "a|b"} | row
+        row = {"file": "toy.csv", "x": "a|b", "sha256": hashlib.sha256(content).hexdigest()} | row
         (tmp_path / row["file"]).write_bytes(content)
-        row.setdefault("sha256", hashlib.sha256(content).hexdigest())
-        frame = pd.DataFrame([row], columns=catalogue.COLUMNS)
-        frame.to_csv(tmp_path / "catalogue.csv", index=False)
-        return "toy", tmp_path, tmp_path / "catalogue.csv"
+        return "toy", tmp_path, table(row)
 
     return write
 
@@ -247,21 +259,6 @@ def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
     found = r_benchmark._hours(doubled, "any")
     assert found["traffic_volume"].tolist() == [0, 1, 2, *range(5, 30)]
     assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]
-
-
-@pytest.fixture
-def table(tmp_path):
-    """Write a catalogue of one good row with some cells changed; return its path."""
-
-    def write(*changes, columns=catalogue.COLUMNS):
-        good = {"name": "toy", "file": "toy/toy.csv", "sha256": "a" * 64, "format": "csv"}
-        good |= {"urls": "https://example.org/toy.tar.gz :: toy/toy.csv | https://example.org/toy"}
-        good |= {"y": "y", "x": "a (%)|b c"}
-        frame = pd.DataFrame([good | change for change in changes], columns=columns)
-        frame.to_csv(tmp_path / "catalogue.csv", index=False)
-        return tmp_path / "catalogue.csv"
-
-    return write
 
 
 def test_a_row_becomes_an_entry(table):

@@ -1,10 +1,6 @@
-from functools import partial
-
-import equinox as eqx
 import jax
 import numpy as np
 import pytest
-from paramax import unwrap
 from scipy.stats import norm
 from sklearn.base import clone
 
@@ -78,37 +74,6 @@ def test_one_y_is_a_gaussian_given_x(fitted):
     pushed = model.flow_.push(np.repeat(X[:6], 4, axis=0), z.reshape(-1, 1)).reshape(6, 4, 1)
     np.testing.assert_allclose(model._push(X[:6], z), pushed, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(np.diagonal(model.log_density_at(Y[:6])(X[:6])), expected, rtol=1e-8)
-
-
-@pytest.mark.nightly
-def test_statistics_are_those_of_the_training_rows_in_the_layers(fitted):
-    """Layer by layer; no layer but a coupling flow's last is without."""
-    model, X, Y = fitted[2]
-    layers = training.layers_of(rebuilt(model.flow_.architecture, model.flow_.leaves))
-    arrays, rest = eqx.partition(layers, eqx.is_array)
-
-    @jax.jit
-    @partial(jax.vmap, in_axes=(None, 0, 0))
-    def enter(taken, x, y):
-        return eqx.combine(taken, rest).bijections[0].transform_and_log_det(y, x)
-
-    rows, log_slope = Y, np.zeros(len(Y))
-    for number in range(model.flow_.architecture.layers):
-        taken = jax.tree.map(lambda array, at=number: array[at], arrays)
-        with jax.enable_x64(True):
-            rows, slopes = (np.asarray(part) for part in enter(taken, X, rows))
-        layer = unwrap(eqx.combine(taken, rest).bijections[1])
-        if number < model.blocks:
-            np.testing.assert_allclose(layer.mean, rows.mean(axis=0), atol=1e-5)
-            np.testing.assert_allclose(layer.variance, rows.var(axis=0) + 1e-5, rtol=1e-4)
-        else:
-            np.testing.assert_array_equal([layer.mean, layer.log_gamma, layer.variance - 1], 0.0)
-        scale = np.exp(layer.log_gamma) / np.sqrt(layer.variance)
-        rows = (rows - layer.mean) * scale + layer.beta
-        log_slope += slopes + np.sum(np.log(scale))
-    expected = norm.logpdf(rows).sum(axis=1) + log_slope
-    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-6, atol=1e-6)
-    assert number + 1 == model.blocks + (type(model) is ConditionalRealNVP)
 
 
 def test_training_beats_the_untrained_flow_and_a_gaussian(fitted):

@@ -13,9 +13,8 @@ from kcde.selection import complement
 from low_rank import dense_jdl, grid_values
 
 LAMBDAS = np.geomspace(1e-8, 10, 10)
-smoothed_and_plain = pytest.mark.parametrize(
-    ("smoothed", "plain"), [(SmoothedJDL, JDL), (SmoothedCME, CME)]
-)
+BOTH = [(SmoothedJDL, JDL), (SmoothedCME, CME)]
+smoothed_and_plain = pytest.mark.parametrize(("smoothed", "plain"), BOTH)
 
 
 def linear_pairs(rng, n):

@@ -198,9 +198,8 @@ def test_nystrom_minimises_the_penalised_score_over_its_span(flat):
 
     def derivatives(Y, places, times):
         """∂_i ∂_j … of the kernel; each derivative in the second argument changes the sign."""
-        each = [
-            [partial(basis[b], Y[a], sigma, i, *[j] * times) for b, i in pairs] for a, j in places
-        ]
+        at = [(Y[a], [j] * times) for a, j in places]
+        each = [[partial(basis[b], y, sigma, i, *axes) for b, i in pairs] for y, axes in at]
         return (-1) ** times * np.array(each)
 
     # ∂_j f(Y_a) and Σ_j ∂_j² f(Y_a) as linear maps of β.

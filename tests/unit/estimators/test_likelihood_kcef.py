@@ -26,11 +26,8 @@ def features(pairs):
     rng = np.random.default_rng(0)
     x = KernelFeatures.of_rows(X, 1.0, 8, rng, constant=True)
     y = KernelFeatures.of_rows(Y, 0.8, 5, rng, constant=False)
-    return (
-        x(X),
-        y(Y),
-        likelihood.output_grid(y, BASE, likelihood.support(Y.min(), Y.max(), 0.8, 2.0), X),
-    )
+    ends = likelihood.support(Y.min(), Y.max(), 0.8, 2.0)
+    return x(X), y(Y), likelihood.output_grid(y, BASE, ends, X)
 
 
 def objective_of(phi, psi, grid, weights):

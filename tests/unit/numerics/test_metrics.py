@@ -66,24 +66,20 @@ def gaussian(rng, n, shift):
 
 
 def zeta(first, second):
-    """Return the covariance ζ₁ of two MMD² that share X, term by term by loops over indices.
+    """Return the covariance ζ₁ of two MMD² that share X.
 
     `first` and `second` are (Kxx, Kyy, Kxy); each argument of the U-statistic's kernel h is held
     fixed in turn and the rest averaged, as in the appendix of Bounliphone et al. 2015.
     """
-    m = len(first[0])
 
-    def projection(xx, yy, xy, i, side):
-        others = [j for j in range(m) if j != i]
-        if side == "x":
-            return np.mean([xx[i, j] for j in others]) - np.mean([xy[i, j] for j in range(m)])
-        return np.mean([yy[i, j] for j in others]) - np.mean([xy[j, i] for j in range(m)])
+    def projections(xx, yy, xy):
+        others = 1.0 - np.eye(len(xx))
+        x, y = (np.average(each, axis=1, weights=others) for each in (xx, yy))
+        return x - xy.mean(axis=1), y - xy.mean(axis=0)
 
-    def covariance(side):
-        parts = [[projection(*K, i, side) for i in range(m)] for K in (first, second)]
-        return np.cov(parts, ddof=0)[0, 1]
-
-    return covariance("x") + (covariance("y") if first is second else 0.0)
+    of_x, of_y = zip(projections(*first), projections(*second), strict=True)
+    shared = (of_x, of_y) if first is second else (of_x,)
+    return sum(np.cov(each, ddof=0)[0, 1] for each in shared)
 
 
 def test_relative_similarity_against_the_papers_covariance_matrix(rng):

@@ -42,10 +42,8 @@ def test_quadrature_equals_scipy_and_adds_the_mass_outside(X, exact):
 
 def test_stated_errors_are_those_observed(X, exact):
     """Over 400 repetitions the spread of each log Z, and of their mean, is the stated one."""
-    runs = [
-        importance_sampling(at, X, PROPOSAL, 500, np.random.default_rng(seed))
-        for seed in range(400)
-    ]
+    streams = map(np.random.default_rng, range(400))
+    runs = [importance_sampling(at, X, PROPOSAL, 500, rng) for rng in streams]
     errors = np.array([run.log_z - exact for run in runs])
     stated = np.mean([run.stderr for run in runs], axis=0)
     np.testing.assert_allclose(errors.std(axis=0), stated, rtol=0.15)
