@@ -6,6 +6,7 @@ around every training y and every peak. What is not so to 1e-3 comes with a warn
 
 import tracemalloc
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -154,7 +155,13 @@ def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
     assert np.isfinite(near.log_density(given, Y + 20.0)).all()
 
 
-@pytest.mark.parametrize(("bandwidth", "regularization"), [(0.3, 1e-6), (0.3, 1e-2), (0.9, 1e-4)])
+SHARP = [
+    pytest.param(*each, marks=[pytest.mark.nightly] * (k % 2))
+    for k, each in enumerate(product((0.3, 0.9), (1e-6, 1e-4, 1e-2)))
+]
+
+
+@pytest.mark.parametrize(("bandwidth", "regularization"), SHARP)
 @pytest.mark.parametrize("kind", ["ties", "binary", "integers"])
 @pytest.mark.filterwarnings("ignore::kcde.panels.QuadratureWarning")
 def test_a_sharp_density_is_resolved_or_told_of(kind, bandwidth, regularization):

@@ -139,23 +139,18 @@ def test_claims_as_first_stated(test, frame, how, verdict):
     assert decide(test, frame, **how).verdict == verdict
 
 
-def arrays(dataset, seeds, rng, draw=made_up.planar_draw):
-    """Return what the experiment stores of a learned sampler that draws by `draw`."""
-    n_test = made_up.planar_sizes(dataset)[1]
-    mmd2 = np.geomspace(0.5, 2e-3, 201) * np.exp(0.05 * rng.normal(size=(seeds, 201)))
-    samples = np.stack([draw(dataset, n_test, rng) for _ in range(seeds)])
-    known = {"history_iteration": np.arange(0, 20001, 100), "history_mmd2": mmd2}
-    return known | {"samples_all": samples}
-
-
-def write(folder, datasets=claims.DATASETS, seeds=3, **how):
+def write(folder, datasets=claims.DATASETS, seeds=3, draw=made_up.planar_draw):
+    """Write scores of a learned sampler that draws by `draw`, with what the experiment stores."""
     paths = []
     for dataset in datasets:
         paths.append(folder / dataset / "DDE.csv")
         n_train, n_test = made_up.planar_sizes(dataset)
-        rows = cell(dataset, "DDE", 1.0 + 0.1 * WAVE[:seeds], MMD).to_dict("records")
-        rows = [row | {"n_train": n_train, "n_test": n_test} for row in rows]
-        stored = arrays(dataset, seeds, np.random.default_rng(1), **how)
+        frame = cell(dataset, "DDE", 1.0 + 0.1 * WAVE[:seeds], MMD)
+        rng = np.random.default_rng(1)
+        mmd2 = np.geomspace(0.5, 2e-3, 201) * np.exp(0.05 * rng.normal(size=(seeds, 201)))
+        stored = {"history_iteration": np.arange(0, 20001, 100), "history_mmd2": mmd2}
+        stored["samples_all"] = np.stack([draw(dataset, n_test, rng) for _ in range(seeds)])
+        rows = frame.assign(n_train=n_train, n_test=n_test).to_dict("records")
         score_files.write(paths[-1], rows, {}, stored)
     return paths
 

@@ -31,10 +31,6 @@ FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
@@ -57,7 +53,7 @@ def test_imports_point_downwards():
         f"{path.relative_to(ROOT)} imports from {name}"
         for path in MODULES
         for name in imported_rooms(path)
-        if FLOOR[name] > FLOOR[room_of(path)]
+        if FLOOR[name] > FLOOR[path.relative_to(ROOT).parts[0].removesuffix(".py")]
     }
     assert not sorted(upwards)
 

@@ -18,12 +18,6 @@ def objective(H, C, scale):
     return scale * np.sum(H * H) - 2.0 * np.sum(C * H)
 
 
-def arguments(rng, d, regularization=0.01):
-    summary = JPDL().summarise(*gaussian_pairs(rng, 800, d))
-    C = summary.cross - np.outer(summary.basis_y.mean, summary.basis_x.mean)
-    return C, 1.0 + regularization, summary.basis_x, summary.basis_y
-
-
 def test_exponents_are_all_monomials_by_degree():
     exponents = graded_exponents(3, 4)
     assert len(exponents) == len(set(exponents)) == comb(7, 4)
@@ -57,7 +51,9 @@ def test_equals_the_solution_in_n_squared_dimensions(rng):
 @pytest.mark.parametrize(("d", "regularization"), [(1, 1e-8), (1, 10.0), (2, 0.1)])
 def test_sums_of_squares_equal_clarabel(rng, d, regularization):
     """The unreduced program has no interior: solvers reach it to fewer digits."""
-    problem = arguments(rng, d, regularization)
+    summary = JPDL().summarise(*gaussian_pairs(rng, 800, d))
+    C = summary.cross - np.outer(summary.basis_y.mean, summary.basis_x.mean)
+    problem = C, 1.0 + regularization, summary.basis_x, summary.basis_y
     ours = jpdl.solve_by_samples(*problem)
     theirs = jpdl.solve_with_clarabel(*problem, reduced=True)
     expected = objective(theirs.coefficients, *problem[:2])

@@ -77,16 +77,11 @@ def curve(rng, n=60):
     return X, np.sin(2.0 * X[:, :1]) + 0.3 * rng.normal(size=(n, 1))
 
 
-def of_statsmodels(X, Y, bandwidth_x, bandwidth_y):
-    # It has those of y first.
-    bw = np.concatenate([bandwidth_y, bandwidth_x])
-    return KDEMultivariateConditional(Y, X, "c" * Y.shape[1], "c" * X.shape[1], bw=bw), bw
-
-
 @pytest.mark.parametrize("bandwidths", [([0.4, 2.0], [0.3]), ([0.1, 30.0], [0.05])])
 def test_density_and_leave_one_out_likelihood_are_those_of_statsmodels(rng, bandwidths):
     X, Y = curve(rng)
-    reference, bw = of_statsmodels(X, Y, *bandwidths)
+    bw = np.concatenate(bandwidths[::-1])  # that of y first
+    reference = KDEMultivariateConditional(Y, X, "c", "cc", bw=bw)
     model = KernelCDE(*bandwidths).fit(X, Y)
     X_new, Y_new = curve(np.random.default_rng(5), 20)
     np.testing.assert_allclose(model.pdf(X_new, Y_new), reference.pdf(Y_new, X_new), rtol=1e-8)
