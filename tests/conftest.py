@@ -70,20 +70,21 @@ def strict(monkeypatch):
     return array_api_strict
 
 
+def _namespace(request):
+    is_strict = request.param == "strict"
+    return request.getfixturevalue("strict") if is_strict else pytest.importorskip(request.param)
+
+
 @pytest.fixture(params=["numpy", "strict", _GPU])
 def xp(request):
     """Each array namespace the code is written for."""
-    if request.param == "strict":
-        return request.getfixturevalue("strict")
-    return np if request.param == "numpy" else pytest.importorskip("cupy")
+    return _namespace(request)
 
 
 @pytest.fixture(params=["strict", _GPU])
 def other_xp(request):
     """Each array namespace but numpy, to be compared with numpy."""
-    if request.param == "strict":
-        return request.getfixturevalue("strict")
-    return pytest.importorskip("cupy")
+    return _namespace(request)
 
 
 @pytest.fixture
@@ -139,3 +140,10 @@ def rng():
 @pytest.fixture
 def pairs(rng):
     return some_pairs(rng)
+
+
+@pytest.fixture
+def many(rng):
+    """The rows of jdl's estimators and of the embeddings that they are compared with."""
+    X = rng.standard_normal((600, 2))
+    return X, np.hstack([X[:, :1] * X[:, 1:], X[:, :1]]) + 0.5 * rng.standard_normal((600, 2))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from kcde.estimators import estimator_class, estimator_names
+
 # Hyper-parameters that spare the selection; an estimator not named here chooses its own.
 QUICK = {
     "KCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
@@ -23,21 +25,20 @@ QUICK = {
     "LikelihoodKCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
     "QuantileForest": {"min_samples_leaf": 5, "bandwidth_y": 0.3, "trees": 20},
     "NGBoost": {"stages": 20},
-    "ConditionalRealNVP": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
-    "ConditionalMAF": {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01},
-    "SmoothedJDL": {
-        "bandwidth_x": 1.0,
-        "bandwidth_y": 0.8,
-        "regularization": 0.01,
-        "smoothing": 0.3,
-    },
-    "SmoothedCME": {
-        "bandwidth_x": 1.0,
-        "bandwidth_y": 0.8,
-        "regularization": 0.01,
-        "smoothing": 0.3,
-    },
 }
+_FLOW = {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01}
+QUICK |= dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP"), _FLOW)
+_SMOOTHED = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 0.01, "smoothing": 0.3}
+QUICK |= dict.fromkeys(("SmoothedCME", "SmoothedJDL"), _SMOOTHED)
+# Where what is trained need not be trained well.
+FEWER = {"DDE": {"iterations": 5, "refit": False}, "NADE": {"epochs": 1}}
+FEWER |= {name: {"steps": 5} for name in ("ConditionalMAF", "ConditionalRealNVP")}
+
+
+def make(name, fewer=False, **options):
+    """Return an estimator that is quick to fit, or hardly trained at all."""
+    known = QUICK.get(name, {}) | (FEWER.get(name, {}) if fewer else {})
+    return estimator_class(name)(**known | options)
 
 
 def some_pairs(rng):
@@ -58,6 +59,4 @@ def line(points=8001, furthest=1e4):
 
 def densities():
     """Return the names of all classes that are densities."""
-    from kcde.estimators import estimator_class, estimator_names
-
     return [name for name in estimator_names() if estimator_class(name).tags.density]

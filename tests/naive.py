@@ -3,6 +3,11 @@
 import numpy as np
 
 
+def slopes(f, at, step=1e-6):
+    """Central differences of a function along each axis of a vector."""
+    return np.array([f(at + h) - f(at - h) for h in step * np.eye(len(at))]) / (2.0 * step)
+
+
 def kernel(a, b, sigma):
     """k(a, b) of the anisotropic Gaussian kernel."""
     return float(np.exp(-0.5 * np.sum(((np.asarray(a) - np.asarray(b)) / sigma) ** 2)))
@@ -72,18 +77,12 @@ class NaiveKCEF:
 def lscde_weights(X, Y, U, V, sigma_x, sigma_y, regularization):
     """α of least-squares conditional density estimation, with H by numerical integration over y."""
     y = np.linspace(Y.min() - 12 * sigma_y, Y.max() + 12 * sigma_y, 20001)
-    dy = y[1] - y[0]
-    b, n = len(U), len(X)
-    bumps = np.array([np.exp(-((y - v[0]) ** 2) / (2 * sigma_y**2)) for v in V])
+    bumps = np.exp(-((y - V) ** 2) / (2 * sigma_y**2))
     phi_x = np.array([[kernel(x, u, np.full(len(u), sigma_x)) for u in U] for x in X])
     phi_y = np.array([[kernel(t, v, np.full(1, sigma_y)) for v in V] for t in Y])
-    H, h = np.zeros((b, b)), np.zeros(b)
-    for i in range(n):
-        h += phi_x[i] * phi_y[i] / n
-        for k in range(b):
-            for m in range(b):
-                H[k, m] += phi_x[i, k] * phi_x[i, m] * np.sum(bumps[k] * bumps[m]) * dy / n
-    return np.maximum(0.0, np.linalg.solve(H + regularization * np.eye(b), h))
+    H = (bumps @ bumps.T) * (y[1] - y[0]) * (phi_x.T @ phi_x) / len(X)
+    shifted = H + regularization * np.eye(len(U))
+    return np.maximum(0.0, np.linalg.solve(shifted, (phi_x * phi_y).mean(axis=0)))
 
 
 def lscde_density(x, y, U, V, sigma_x, sigma_y, alpha):

@@ -9,8 +9,8 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from contracted import QUICK
-from kcde.estimators import Conformal, Standardised, estimator_class, estimator_names
+from contracted import make
+from kcde.estimators import Conformal, Standardised, estimator_names
 
 EXCEPTIONS = {
     "check_n_features_in_after_fitting": "the error names X, its shape and what fit had, in words "
@@ -22,60 +22,40 @@ EXCEPTIONS = {
 }
 """Checks that every class may fail, with the reason."""
 
+ONE_COLUMN = {"check_supervised_y_2d": "y of one column is y, as everywhere, without a warning"}
 OF_A_CLASS = {
-    "KernelLogisticRegression": {
+    "KernelLogisticRegression": ONE_COLUMN
+    | {
         "check_classifiers_regression_target": "a continuous y is refused by the number of its "
         "classes",
         "check_classifier_not_supporting_multiclass": "three classes are refused in other words",
-        "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning",
         "check_fit2d_1sample": "one row is refused as y of one class",
         "check_requires_y_none": "a missing y is refused by its shape",
     },
     "DDE": {
         "check_estimators_pickle": "its networks hold functions that JAX makes, which have no name",
     },
-    **{
-        name: {
-            "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning"
-        }
-        for name in ("LikelihoodKCEF", "NGBoost")
-    },
+    "LikelihoodKCEF": ONE_COLUMN,
+    "NGBoost": ONE_COLUMN,
     "Conformal": {"check_regressor_multioutput": "intervals are of one y"},
     "Defensive": {"check_regressor_multioutput": "the estimator it has by default is of one y"},
-    **{
-        name: {
-            check: "the mean is that of draws, which follow on those of the rows before"
-            for check in (
-                "check_methods_sample_order_invariance",
-                "check_methods_subset_invariance",
-            )
-        }
-        for name in ("ConditionalMAF", "ConditionalRealNVP")
-    },
-    "QuantileForest": {
-        "check_supervised_y_2d": "y of one column is y, as everywhere here, without a warning",
-        "check_estimators_pickle": "the library's trees cannot be read from read-only memory",
-    },
+    "QuantileForest": ONE_COLUMN
+    | {"check_estimators_pickle": "the library's trees cannot be read from read-only memory"},
 }
 """Further checks that a class may fail, with the reason."""
+BY_DRAWS = dict.fromkeys(
+    ("check_methods_sample_order_invariance", "check_methods_subset_invariance"),
+    "the mean is that of draws, which follow on those of the rows before",
+)
+OF_A_CLASS |= dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP"), BY_DRAWS)
 
-FEWER = {
-    "ConditionalMAF": {"steps": 2},
-    "ConditionalRealNVP": {"steps": 2},
-    "DDE": {"iterations": 2, "refit": False},
-    "JPDL": {"degree": 1},
-    "NADE": {"epochs": 1},
-}
 SLOW = ("CDO", "Defensive", "NADE")
 """Many shapes to compile, or many fits; others are slow in every file, see conftest.py."""
 
 
-def make(name):
-    return estimator_class(name)(**(QUICK.get(name, {}) | FEWER.get(name, {})))
-
-
 def everything():
-    every = {name: make(name) for name in estimator_names()}
+    every = {name: make(name, fewer=True) for name in estimator_names()}
+    every["JPDL"] = make("JPDL", degree=1)
     every |= {kind.__name__: kind(make("LSCDE")) for kind in (Standardised, Conformal)}
     return [
         pytest.param(estimator, id=name, marks=[pytest.mark.nightly] * (name in SLOW))
@@ -98,9 +78,6 @@ def test_checks_pass_but_for_declared_exceptions(estimator):
     }
     if estimator.tags.unconditional:
         # Every check has an x, which such a density refuses.
-        failed = {
-            name: said
-            for name, said in failed.items()
-            if not re.search("must be None|raised ValueError unexpectedly", said)
-        }
+        refused = re.compile("must be None|raised ValueError unexpectedly")
+        failed = {name: said for name, said in failed.items() if not refused.search(said)}
     assert not failed

@@ -11,18 +11,13 @@ from sklearn.metrics import r2_score
 from kcde.arrays import array_namespace
 from kcde.estimators import estimator_class, estimator_names
 
-
-def _takes_part(name):
-    tags = estimator_class(name).tags
-    return not tags.density and tags.target == "continuous"
+CLASSES = {name: estimator_class(name) for name in estimator_names()}
+CLASSES = [each for each in CLASSES.values() if not each.tags.density]
 
 
-CLASSES = [name for name in estimator_names() if _takes_part(name)]
-
-
-@pytest.fixture(params=CLASSES)
+@pytest.fixture(params=[each for each in CLASSES if each.tags.target == "continuous"])
 def estimator(request):
-    return estimator_class(request.param)(regularization=0.01)
+    return request.param(regularization=0.01)
 
 
 def moments(y):

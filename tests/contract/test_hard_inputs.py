@@ -6,28 +6,21 @@ around every training y and every peak. What is not so to 1e-3 comes with a warn
 
 import tracemalloc
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
 
-from contracted import QUICK
+from contracted import densities, make
 from kcde.arrays import to_numpy
-from kcde.estimators import KCEF, estimator_class, estimator_names
+from kcde.estimators import KCEF, estimator_class
 from kcde.panels import QuadratureWarning
 
 ROWS = 60
 MEMORY = 256 << 20
 """Bytes that a fit of 60 rows, and its answers at 8 of them, may hold at once."""
 
-CLASSES = [name for name in estimator_names() if estimator_class(name).tags.density]
-# What is trained need not be trained well.
-FEWER = {
-    "DDE": {"iterations": 5, "validation": 0},
-    "NADE": {"epochs": 1},
-    "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)},
-    "ConditionalRealNVP": {"steps": 5},
-    "ConditionalMAF": {"steps": 5},
-}
+OWN = {"DDE": {"validation": 0}, "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)}}
 # Each shape of the data is recompiled; the floor changes little of what is under it.
 COMPILED = {"NADE", "ConditionalRealNVP", "ConditionalMAF"}
 OTHER_SHAPES = {"two rows", "more columns than rows"}
@@ -73,17 +66,13 @@ DATA = hard_data()
 
 def cases():
     found = []
-    for name in CLASSES:
+    for name in densities():
         for kind in DATA:
             slow = name in COMPILED and kind in OTHER_SHAPES
             slow |= kind not in TELLING.get(name, DATA)
-            marks = [pytest.mark.nightly] if slow else []
+            marks = [pytest.mark.nightly] * slow
             found.append(pytest.param(name, kind, id=f"{name}-{kind}", marks=marks))
     return found
-
-
-def make(name):
-    return estimator_class(name)(**QUICK.get(name, {}) | FEWER.get(name, {}))
 
 
 def integrals(model, X, Y):
@@ -109,8 +98,8 @@ def integrals(model, X, Y):
     return density(nodes.ravel()) @ (half * weight).ravel()
 
 
-def answers(model, X, Y):
-    """Log density, E[1|x], quantiles and draws of a model at some pairs, and what it warned of."""
+def check(model, X, Y):
+    """Hold a fitted model to what a density is, at some pairs; return what it warned of."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = {
@@ -121,14 +110,9 @@ def answers(model, X, Y):
             "draws": model.sample(X, 3, np.random.default_rng(0)),
         }
     told = [str(each.message) for each in said if issubclass(each.category, QuadratureWarning)]
-    return {name: to_numpy(values) for name, values in found.items()}, told
-
-
-def check(model, X, Y):
-    """Hold a fitted model to what a density is."""
-    found, told = answers(model, X, Y)
     for name, values in found.items():
-        assert np.isfinite(values).all(), name
+        found[name] = to_numpy(values)
+        assert np.isfinite(found[name]).all(), name
     assert told or np.abs(found["E[1|x]"] - 1.0).max() < 1e-3
     assert (np.diff(found["quantiles"], axis=1) >= 0.0).all()
     return told
@@ -141,7 +125,7 @@ def test_hard_data_give_a_density_or_an_error_that_names_the_remedy(name, kind):
     if kind in TRACED:
         tracemalloc.start()
     try:
-        model = make(name).fit(X, Y)
+        model = make(name, fewer=True, **OWN.get(name, {})).fit(X, Y)
         told = check(model, X[:8], Y[:8])
         assert tracemalloc.get_traced_memory()[1] < MEMORY
     except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
@@ -165,18 +149,20 @@ def test_y_far_from_the_base_density_are_refused_with_the_remedy(name):
     for moved in (Y + 1e8, 1e3 * Y):
         with pytest.raises(ValueError, match="standardize"):
             make(name).set_params(**plainly).fit(given, moved)
-    plain, far = (make(name).fit(given, y) for y in (Y, Y + 1e8))
-    # Rounding moves y by 1e-8.
-    np.testing.assert_allclose(
-        far.log_density(given, Y + 1e8), plain.log_density(given, Y), atol=1e-5
-    )
+    plain, far = (make(name).fit(given, y).log_density(given, y) for y in (Y, Y + 1e8))
+    np.testing.assert_allclose(far, plain, atol=1e-5)  # rounding moves y by 1e-8
     near = make(name).set_params(**plainly).fit(given, Y + 20.0)
     assert np.isfinite(near.log_density(given, Y + 20.0)).all()
 
 
-@pytest.mark.parametrize("regularization", [1e-2, 1e-4, 1e-6])
+SHARP = [
+    pytest.param(*each, marks=[pytest.mark.nightly] * (k % 2))
+    for k, each in enumerate(product((0.3, 0.9), (1e-6, 1e-4, 1e-2)))
+]
+
+
+@pytest.mark.parametrize(("bandwidth", "regularization"), SHARP)
 @pytest.mark.parametrize("kind", ["ties", "binary", "integers"])
-@pytest.mark.parametrize("bandwidth", [0.3, 0.9])
 @pytest.mark.filterwarnings("ignore::kcde.panels.QuadratureWarning")
 def test_a_sharp_density_is_resolved_or_told_of(kind, bandwidth, regularization):
     """KCEF of few values of y: peaks far narrower than its bandwidth."""

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,35 +10,20 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from contracted import QUICK
+from contracted import QUICK, densities
+from contracted import make as made
 from kcde.arrays import to_numpy
 from kcde.estimators import Standardised, estimator_class, estimator_names
 from kcde.joint import JointDensity
 
-NAMES = list(estimator_names())
-CONTINUOUS = [name for name in NAMES if estimator_class(name).tags.target == "continuous"]
-DENSITIES = [name for name in NAMES if estimator_class(name).tags.density]
+CONTINUOUS = [n for n in estimator_names() if estimator_class(n).tags.target == "continuous"]
 # Besides scikit-learn's own, these fit, or need no fit.
-BEFORE_FITTING = {
-    "factor_estimator",
-    "fit",
-    "fit_factor",
-    "fit_rows",
-    "fit_path",
-    "get_metadata_routing",
-    "get_params",
-    "make_basis_x",
-    "make_basis_y",
-    "set_params",
-    "summarise",
-}
-
-
-# What is trained need not be trained well.
-FEWER = {"DDE": {"iterations": 5}, "NADE": {"epochs": 1}}
-
+BEFORE_FITTING = {"fit", "fit_factor", "fit_path", "fit_rows", "make_basis_x", "make_basis_y"}
+BEFORE_FITTING |= {"factor_estimator", "summarise"}
+BEFORE_FITTING |= {"get_metadata_routing", "get_params", "set_params"}
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
+make = partial(made, fewer=True)
 
 
 def bandwidths(name):
@@ -46,15 +32,11 @@ def bandwidths(name):
     return [each for each in ("bandwidth_x", "bandwidth_y", "smoothing") if each in known]
 
 
-def make(name):
-    return estimator_class(name)(**QUICK.get(name, {}) | FEWER.get(name, {}))
-
-
 def everything():
     """An unfitted estimator of each class, and those that are made of others."""
     composed = {f"Standardised({name})": Standardised(make(name)) for name in ("LSCDE", "JDL")}
     composed |= {"JointDensity": JointDensity(make("LSCDE"))}
-    every = {name: make(name) for name in NAMES} | composed
+    every = {name: make(name) for name in estimator_names()} | composed
     return [pytest.param(estimator, id=name) for name, estimator in every.items()]
 
 
@@ -91,16 +73,11 @@ def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
 @pytest.mark.parametrize("estimator", everything())
 def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
     X, Y = pairs
-    given = {
-        "X": x_for(estimator, X),
-        "Y": Y,
-        "p": 0.5,
-        "level": 0.9,
-        "random_state": 0,
-        "rng": rng,
-    }
-    given |= {"f": np.abs, "indicator": np.isnan, "orders": 1, "iteration": 1, "n": 3}
+    given = {"X": x_for(estimator, X), "Y": Y, "p": 0.5, "level": 0.9, "random_state": 0}
+    given |= {"f": np.abs, "indicator": np.isnan, "orders": 1, "iteration": 1, "n": 3, "rng": rng}
     given |= {"n_samples": 2, "draw": max, "projection": None, "features": X}
+    if isinstance(estimator, JointDensity):
+        given["X"] = None
     tried = 0
     for name, method in inspect.getmembers(type(estimator), inspect.isfunction):
         if name[0] == "_" or name in BEFORE_FITTING or name.endswith("_request"):
@@ -108,8 +85,6 @@ def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
         parameters = list(inspect.signature(method).parameters.values())[1:]
         wanted = [p.name for p in parameters if p.default is p.empty]
         wanted = [n for n in wanted if n != "sample_weight"]
-        if isinstance(estimator, JointDensity):
-            given["X"] = None
         with pytest.raises(NotFittedError, match="fit"):
             getattr(estimator, name)(*[given["Y" if n == "y" else n] for n in wanted])
         tried += 1
@@ -133,53 +108,47 @@ def test_constant_y_is_refused(estimator, pairs):
     X, Y = pairs
     x = x_for(estimator, X)
     if estimator.tags.target == "binary":
-        with pytest.raises(ValueError, match="y must have two classes; got 1"):
+        with pytest.raises(ValueError, match="classes"):
             estimator.fit(x, 0 * Y[:, 0])
         return
-    for constant in (0 * Y, np.hstack([Y, 0 * Y + 3.3])):
-        column = constant.shape[1] - 1
-        with pytest.raises(ValueError, match=rf"Y is constant in column\(s\) \[{column}\]"):
+    for column, constant in enumerate((0 * Y, np.hstack([Y, 0 * Y + 3.3]))):
+        with pytest.raises(ValueError, match=rf"constant .*\[{column}\]"):
             estimator.fit(x, constant)
 
 
 SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
-def densities_or_error(call):
-    """The log densities that a call gives, and the message of its error: one of them is None."""
+def assert_finite_or_refused(call, words):
+    """Hold the log densities that a call gives to be finite, or its error to say why not."""
     try:
-        return to_numpy(call()), None
+        found = to_numpy(call())
     except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
-        return None, str(error)
+        assert re.search(words, str(error))  # noqa: PT017
+    else:
+        assert np.isfinite(found).all()
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("scales", SCALES, ids=str)
-@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize("name", densities())
 @pytest.mark.parametrize("standardised", [False, True])
 def test_extreme_scales_give_finite_densities_or_an_error(name, scales, standardised, pairs):
     X, Y = (part * scale for part, scale in zip(pairs, scales, strict=True))
     x = x_for(estimator_class(name), X)
     model = make(name).set_params(standardize=standardised)
-    found, message = densities_or_error(lambda: model.fit(x, Y).log_density(x, Y))
-    if message is None:
-        assert np.isfinite(found).all()
-    else:
-        assert re.search("scale|too wide|power of ten|points of [XY] coincide", message)
+    why = "scale|too wide|power of ten|points of [XY] coincide"
+    assert_finite_or_refused(lambda: model.fit(x, Y).log_density(x, Y), why)
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize("name", densities())
 def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
     X, Y = pairs
     x = x_for(estimator_class(name), X)
     model = make(name).fit(x, Y)
     for far in ((0 * x + 1e100, Y), (x, 0 * Y - 1e100), (0 * x - 1e30, 0 * Y + 1e30)):
-        found, message = densities_or_error(lambda far=far: model.log_density(*far))
-        if message is None:
-            assert np.isfinite(found).all()
-        else:
-            assert "has values beyond" in message
+        assert_finite_or_refused(lambda far=far: model.log_density(*far), "has values beyond")
 
 
 @pytest.mark.parametrize("name", [name for name in CONTINUOUS if bandwidths(name)])

@@ -4,15 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contracted import QUICK
+from contracted import make
 from kcde.estimators import CDO, Conformal, estimator_class, estimator_names
 from kcde.joint import JointDensity
 
 FACTOR, SHIFT = 1000.0, 5e3
-
-
-def make(name):
-    return estimator_class(name)(**QUICK.get(name, {}))
 
 
 def in_two_units(model, X, Y):

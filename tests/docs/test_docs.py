@@ -6,7 +6,6 @@ Sphinx itself is no part of this: it has an environment of its own.
 import ast
 import doctest
 import importlib
-import importlib.util
 import inspect
 import os
 import re
@@ -57,39 +56,15 @@ def fences(path, language):
     return [content for _, words, content in found if words.strip() == language]
 
 
-def targets(path, directive):
-    """What directives of a page name, without those that are made by the build."""
-    found = re.findall(rf"{{{directive}}} (\S+)", path.read_text(encoding="utf-8"))
-    return [(path.parent / target).resolve() for target in found]
-
-
 def is_made(path):
     """Whether a file that is not there is one that a build makes, or `snakemake readings`."""
     if path.is_relative_to(ROOT / "figures"):
         return path.stem in {name.partition("/")[2] for name in ARTEFACTS}
-    if not path.is_relative_to(DOCS):
-        return False
-    inside = path.relative_to(DOCS)
-    if inside.parts[:2] == ("examples", "images"):
-        return any(f"glr_{example.stem}_0" in inside.stem for example in EXAMPLES)
-    if inside.parts[0] == "examples":
-        made = ["index", *(example.stem for example in EXAMPLES)]
-        return inside.suffix == ".rst" and inside.stem in made
-    if inside.parts[0] == "evidence":
-        paper, _, part = inside.stem.partition("-")
-        return paper in published.PAPERS and part == "causes"
-    if inside.parts[:2] == ("reference", "generated"):
-        made = ["estimators", *(f"kcde.{name}" for name in ESTIMATORS)]
-        return inside.stem in made
-    return False
-
-
-def evidence():
-    place = DOCS / "extensions/evidence.py"
-    spec = importlib.util.spec_from_file_location("evidence", place)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    examples = "|".join(example.stem for example in EXAMPLES)
+    made = rf"examples/(images/.*glr_({examples})_0.*|(index|{examples})\.rst)"
+    made += rf"|evidence/({'|'.join(published.PAPERS)})-causes\.\w+"
+    made += rf"|reference/generated/(estimators|kcde\.({'|'.join(ESTIMATORS)}))\.\w+"
+    return re.fullmatch(made, f"{path}".removeprefix(f"{DOCS}/")) is not None
 
 
 def run(code, namespace, where):
@@ -124,11 +99,8 @@ def test_the_python_of_a_page_runs(page, elsewhere):
         assert (elsewhere / "geyser.png").stat().st_size > 10_000
         first, middle, last = namespace["chance"]
         assert first > 0.9 > middle > 0.5 > last
-        score = [
-            namespace[each].score(namespace["X"][200:], namespace["Y"][200:])
-            for each in ("plain", "model")
-        ]
-        assert score[1] > score[0] + 0.3
+        rest = namespace["X"][200:], namespace["Y"][200:]
+        assert namespace["model"].score(*rest) > namespace["plain"].score(*rest) + 0.3
 
 
 @pytest.mark.nightly
@@ -139,27 +111,16 @@ def test_the_python_of_the_readme_runs(elsewhere):
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0] + rng.normal(size=120)})
     (elsewhere / "rows").mkdir()
     table.to_parquet(elsewhere / "rows/part.parquet")
-    namespace = {
-        "X": X,
-        "Y": Y,
-        "y": table["y"].to_numpy(),
-        "X_new": X[:5],
-        "Y_new": Y[:5],
-        "y_new": table["y"].to_numpy()[:5],
-        "rng": rng,
-    }
+    namespace = {"X": X, "Y": Y, "y": table["y"].to_numpy()}
+    namespace |= {f"{name}_new": values[:5] for name, values in namespace.items()} | {"rng": rng}
     for block in fences(README, "python"):
         run(block, namespace, "README.md")
 
 
 @pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
-def test_what_does_not_run_alone_is_python_at_least(page):
+def test_blocks_of_a_page_are_python_and_commands_that_are_there(page):
     for block in [*fences(page, "python no-run"), *fences(page, "python")]:
         ast.parse(block)
-
-
-@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
-def test_commands_of_a_page_are_there(page):
     known = typer.main.get_command(app).commands
     for block in fences(page, "sh"):
         for line in block.splitlines():
@@ -182,46 +143,33 @@ def test_commands_of_a_page_run_in_a_clean_clone(page, tmp_path):
         pytest.skip("no command that runs here")
     subprocess.run(["git", "clone", "--quiet", os.fspath(ROOT), "clone"], cwd=tmp_path, check=True)
     clone = tmp_path / "clone"
-    known = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": f"{clone}/src",
-    }
-    subprocess.run(
-        ["bash", "-euxc", "\n".join(lines)], cwd=clone, check=True, env=os.environ | known
-    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    known = os.environ | {"PATH": path, "PYTHONPATH": f"{clone}/src"}
+    subprocess.run(["bash", "-euxc", "\n".join(lines)], cwd=clone, check=True, env=known)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_links_and_files_of_a_page_are_there(page):
+@pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)
+def test_links_files_and_shown_parts_of_a_page_are_there(page):
     text = page.read_text(encoding="utf-8")
     prose = FENCE.sub("", text)
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", prose)]
-    assert not [link for link in links if "://" in link], "pages name no other host"
-    files = [(page.parent / link).resolve() for link in links if link]
-    for directive in ("include", "literalinclude", "figure"):
-        files += targets(page, directive)
+    others = [link for link in links if "://" in link]
+    assert page == README or not others, "pages name no other host"
+    files = {link for link in links if link and link not in others}
+    files |= set(re.findall(r"\{(?:include|literalinclude|figure)\} (\S+)", text))
+    files = [(page.parent / each).resolve() for each in files]
     named = [each for each in NAMED.findall(prose) if not MADE_UP.search(each)]
-    files += [
-        ROOT / each for each in named if not each.startswith(("docs/_build", "docs/evidence"))
-    ]
-    missing = [path for path in files if not (path.exists() or is_made(path))]
-    assert not missing
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_parts_of_files_that_a_page_shows_are_there(page):
-    for target, options in re.findall(
-        r"\{(?:literal)?include\} (\S+)\n((?::.*\n)*)", page.read_text(encoding="utf-8")
-    ):
-        for _, quoted, plain in re.findall(
-            r":(start-at|start-after|end-before): (?:[\"'](.*)[\"']|(.*))\n", options
-        ):
-            shown = (page.parent / target).read_text(encoding="utf-8")
-            assert (quoted or plain) in shown
+    built = "docs/_build", "docs/evidence"
+    files += [ROOT / each for each in named if not each.startswith(built)]
+    assert not [path for path in files if not (path.exists() or is_made(path))]
+    ends = re.compile(r":(?:start-at|start-after|end-before): (?:[\"'](.*)[\"']|(.*))\n")
+    for target, options in re.findall(r"\{(?:literal)?include\} (\S+)\n((?::.*\n)*)", text):
+        for quoted, plain in ends.findall(options):
+            assert (quoted or plain) in (page.parent / target).read_text(encoding="utf-8")
 
 
 def test_parts_are_made_from_what_is_tracked(tmp_path):
-    evidence().write(tmp_path)
+    runpy.run_path(f"{DOCS}/extensions/evidence.py")["write"](tmp_path)
     for paper in published.PAPERS:
         made = (tmp_path / f"evidence/{paper}-causes.md").read_text()
         assert made.count("*Evidence:*") == len(published.causes().query("paper == @paper"))
@@ -269,13 +217,7 @@ MODULES = [methods, streaming, table_model, tabular, comparison]
 SLOW_EXAMPLES = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP", "kcde.comparison"}
 SHOWN = [
     pytest.param(each, marks=pytest.mark.nightly) if each.__name__ in SLOW_EXAMPLES else each
-    for each in [
-        *CLASSES,
-        fetch.bundled_files,
-        *FUNCTIONS,
-        *KERNELS,
-        *MODULES,
-    ]
+    for each in [*CLASSES, fetch.bundled_files, *FUNCTIONS, *KERNELS, *MODULES]
 ]
 
 
@@ -289,25 +231,14 @@ def test_examples_show_what_happens(shown):
     assert not outcome.failed, "".join(said)
 
 
-TEXT = README.read_text(encoding="utf-8")
-
-
-def test_its_counts_are_those_of_the_scorecard():
+def test_the_readme_is_short_and_its_counts_are_those_of_the_scorecard():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.split()) < 1050
     frame = scorecard.read(ROOT / "figures")
     classes = frame.loc[frame["kind"] == "claim", "class"].value_counts()
     numbers = frame.loc[frame["kind"] == "number", "verdict"].value_counts()
     informative = numbers[numbers.index.isin(scorecard.INFORMATIVE)]
     counted = [classes.sum(), *(classes.get(name, 0) for name in scorecard.CLASSES)]
     counted += [informative.sum(), informative["compatible"]]
-    (paragraph,) = (each for each in TEXT.split("\n\n") if each.startswith("**Scorecard.**"))
+    (paragraph,) = (each for each in text.split("\n\n") if each.startswith("**Scorecard.**"))
     assert [int(each) for each in re.findall(r"\b\d+\b", paragraph)] == counted
-
-
-def test_it_is_short():
-    assert len(TEXT.split()) < 1050
-
-
-def test_what_it_links_to_is_there():
-    local = [link for link in re.findall(r"\]\(([^)#]+)", TEXT) if "://" not in link]
-    assert local
-    assert not [link for link in local if not (ROOT / link).exists()]

@@ -89,25 +89,26 @@ def test_a_damaged_csv_is_named_with_what_it_lacks_and_the_remedy(key, damage, s
         drawing.redraw(registry.ARTEFACTS[key], tmp_path)
 
 
-@pytest.mark.parametrize("wrong", ["kcef/table9", "kcef --scores a", "kcef/table1 --scores no"])
-def test_wrong_arguments_are_named(wrong, call, tmp_path):
-    code, _, error = call("draw", *wrong.split(), "--into", tmp_path)
+@pytest.mark.parametrize(
+    "end", ["/table9", " --scores a", "/table1 --scores {}", "/table1 --scores no"]
+)
+def test_wrong_arguments_are_named(end, call, tmp_path):
+    words = f"kcef{end.format(tmp_path)}".split()
+    code, _, error = call("draw", *words, "--into", tmp_path)
     assert code == 2
-    assert wrong.split()[-1] in error
+    assert words[-1] in error
 
 
 def test_scores_of_a_folder_are_those_of_its_files(scores, call, tmp_path):
-    (tmp_path / "empty").mkdir()
     asked = "draw", "kcef/table1", "--scores"
-    code, _, error = call(*asked, tmp_path / "empty", "--into", tmp_path)
-    assert code == 2
-    assert f"{tmp_path / 'empty'};" in error
     assert call(*asked, tmp_path / "results", "--into", tmp_path / "folder")[0] == 0
     assert call(*asked, *scores, "--into", tmp_path / "files")[0] == 0
     assert contents(tmp_path / "folder") == contents(tmp_path / "files")
 
 
 def test_what_is_not_in_packed_scores_is_not_made(tmp_path):
+    packed = made.frame({("red-wine", "KCEF-F"): [0.1]}).assign(experiment="samples")
+    packed.to_csv(tmp_path / "scores.csv.gz", index=False)
     with pytest.raises(ValueError, match="kcef/fig2"):
-        drawing.make(registry.ARTEFACTS["kcef/fig2"], [TRACKED / "scores.csv.gz"], tmp_path / "in")
+        drawing.make(registry.ARTEFACTS["kcef/fig2"], [*tmp_path.iterdir()], tmp_path / "in")
     assert not (tmp_path / "in").exists()

@@ -1,22 +1,15 @@
 """What computes where its data are says there what it says on numpy, and how closely."""
 
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from contracted import QUICK
+from contracted import QUICK, make
+from devices import stand_in
 from kcde import panels, scores
 from kcde.arrays import array_namespace, to_numpy
-from kcde.estimators import (
-    KCEF,
-    KEF,
-    KernelLogisticRegression,
-    Standardised,
-    estimator_class,
-    estimator_names,
-)
+from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class, estimator_names
 from kcde.experiments.factors import Factors
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.experiments.runner import run
@@ -160,7 +153,7 @@ def test_what_is_chosen(name, pairs, other_xp):
 
 
 def test_standardised(problem, other_xp):
-    (X, Y), inner = problem(1), estimator_class("LSCDE")(**QUICK["LSCDE"])
+    (X, Y), inner = problem(1), make("LSCDE")
     both(density_numbers, lambda: Standardised(inner), 3.0 * X + 1.0, 5.0 * Y - 2.0, other_xp)
 
 
@@ -191,10 +184,9 @@ def test_factors(other_xp, rng, pivots, store):
         pytest.skip("the rule needs the factor")
     # Beyond so many rows a device has fewer candidates.
     X = rng.standard_normal((9000 if pivots == "greedy" else 600, 2))
+    kernel, options = GaussianKernel(0.6), {"pivots": pivots, "store": store}
     expected, found = (
-        pivoted_cholesky(
-            GaussianKernel(0.6), points, 1e-3, pivots=pivots, store=store, rng=stream()
-        )
+        pivoted_cholesky(kernel, points, 1e-3, **options, rng=stream())
         for points in (X, other_xp.asarray(X))
     )
     assert 10 < len(expected.pivots) < 300
@@ -207,14 +199,14 @@ def test_factors(other_xp, rng, pivots, store):
         assert_same(found.L, expected.L, 1e-8 if pivots == "random" else TOLERANCE)
 
 
-@pytest.fixture(params=[(KCEF, 1), (KCEF, 2), (KEF, 1)])
-def fitted(request, rng, pairs, other_xp):
+@pytest.fixture(params=[("KCEF", 1), ("KCEF", 2), ("KEF", 1)])
+def fitted(request, problem, other_xp):
     """Return a model, its x and the same in another namespace; y of one and of two columns."""
-    (cls, columns), (X, Y) = request.param, pairs
-    Y = np.hstack([Y, X[:, 1:] ** 2 + 0.3 * rng.standard_normal((30, 1))])[:, :columns]
-    X = X if cls is KCEF else X[:, :0]
+    name, columns = request.param
+    X, Y = problem(columns)
+    X = X if name == "KCEF" else X[:, :0]
     there = other_xp.asarray(X), other_xp.asarray(Y)
-    expected, found = (cls(**QUICK[cls.__name__]).fit(*each) for each in ((X, Y), there))
+    expected, found = (make(name).fit(*each) for each in ((X, Y), there))
     return expected, X, found, there[0]
 
 
@@ -268,16 +260,8 @@ METHODS |= {"LSCDE": {}, "EpsilonKDE": {}} | {
 @pytest.fixture
 def other_backend(other_xp, monkeypatch):
     """The name of the other backend; where there is no GPU, another namespace answers to it."""
-
-    def asarray(values, backend):
-        values = np.asarray(values, dtype=np.float64)
-        return values if backend == "numpy" else other_xp.asarray(values)
-
     if other_xp.__name__ != "cupy":
-        ours = [m for name, m in sys.modules.items() if name.startswith("kcde.experiments")]
-        for name, stand_in in (("asarray", asarray), ("resolve_backend", lambda name: name)):
-            for module in (module for module in ours if hasattr(module, name)):
-                monkeypatch.setattr(module, name, stand_in)
+        stand_in(monkeypatch, other_xp)
     return "cupy"
 
 

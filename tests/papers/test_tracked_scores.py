@@ -59,7 +59,6 @@ def test_an_artefact_is_made_again(key, tmp_path):
     judged = readings.judge(artefact, own, "laptop")
     judged = judged[judged["verdict"] != "not-run"]
     known = readings.read(FIGURES).query("artefact == @key and scale == 'laptop'")
-    verdicts = [
-        each.set_index(["claim", "choice", "reading"])["verdict"] for each in (judged, known)
-    ]
-    assert verdicts[0].to_dict() == verdicts[1][verdicts[0].index].to_dict()
+    key = ["claim", "choice", "reading"]
+    found, wanted = (each.set_index(key)["verdict"] for each in (judged, known))
+    assert found.to_dict() == wanted[found.index].to_dict()

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -30,25 +31,21 @@ FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-def imported(path: Path) -> set[str]:
-    """Return the full names of all that a module imports from the package."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {name for name in names if name.startswith("kcde.")}
-    return found - {"kcde.__version__", "kcde.LAZY"}
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def imported_rooms(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in imported(path)}
+    """Return the rooms of all that a module imports from the package."""
+    names = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    names -= {"kcde.__version__", "kcde.LAZY"}
+    return {name.split(".")[1] for name in names if name.startswith("kcde.")}
 
 
 def test_imports_point_downwards():
@@ -56,7 +53,7 @@ def test_imports_point_downwards():
         f"{path.relative_to(ROOT)} imports from {name}"
         for path in MODULES
         for name in imported_rooms(path)
-        if FLOOR[name] > FLOOR[room_of(path)]
+        if FLOOR[name] > FLOOR[path.relative_to(ROOT).parts[0].removesuffix(".py")]
     }
     assert not sorted(upwards)
 
@@ -67,10 +64,8 @@ def test_modules_import_each_other_in_no_circle():
     names = {".".join(file.parts).removesuffix(".__init__"): path for file, path in files.items()}
     graph = {}
     for name, path in names.items():
-        head = [node for node in ast.parse(path.read_text()).body if type(node) is ast.ImportFrom]
-        pairs = [
-            (node.module, f"{node.module}.{alias.name}") for node in head for alias in node.names
-        ]
+        head = [node for node in tree(path).body if type(node) is ast.ImportFrom]
+        pairs = [(node.module, f"{node.module}.{n.name}") for node in head for n in node.names]
         graph[name] = {full if full in names else module for module, full in pairs} & names.keys()
     assert list(TopologicalSorter(graph).static_order())
 
@@ -87,14 +82,10 @@ def test_no_paper_imports_the_artefacts_of_another():
     assert not sorted(crossing)
 
 
-@pytest.mark.parametrize(
-    ("packages", "home"),
-    [
-        ("cupy", "arrays.py"),
-        ("jax|optax|numba", "estimators/_networks/*.py"),
-        ("snakemake", "nowhere"),
-    ],
-)
+HOMES = {"cupy": "arrays.py", "jax|optax|numba": "estimators/_networks/*.py", "snakemake": "none"}
+
+
+@pytest.mark.parametrize(("packages", "home"), HOMES.items())
 def test_few_modules_know_a_heavy_package(packages, home):
     imports = re.compile(rf"^\s*(?:import|from) (?:{packages})\b", re.MULTILINE)
     knowing = {path for path in MODULES if imports.search(path.read_text())}

@@ -11,60 +11,46 @@ PACKAGE = Path(provenance.__file__).parent
 CLASSES = ("KCEF", "LSCDE", "EpsilonKDE")
 
 
-@pytest.fixture
-def copy(tmp_path):
-    """Return a function that makes a folder of the package's sources, one edited or added."""
+def digests(root):
+    """Return the digests of the r_benchmark jobs of each class, as the workflow takes them."""
+    job, of = "kcde.experiments.r_benchmark", provenance.estimator_module
+    return {name: provenance.digest(job, of(name), root=root) for name in CLASSES}
 
-    def edited(module, edit):
-        root = shutil.copytree(PACKAGE, tmp_path / "kcde")
+
+def edited(folder, edits):
+    """Return the root of a copy of the package's sources in which some modules are edited."""
+    root = shutil.copytree(PACKAGE, folder / "kcde")
+    for module, edit in edits.items():
         (root / module).write_text(edit((root / module).read_text()))
-        return root
-
-    return edited
+    return root
 
 
-def job_digests(root):
-    """Digests of the r_benchmark jobs of each class, as the workflow takes them."""
-    return {
-        name: provenance.digest(
-            "kcde.experiments.r_benchmark", provenance.estimator_module(name), root=root
-        )
-        for name in CLASSES
-    }
+def added(text):
+    return f"{text}\nADDED = 1\n"
 
 
-def changed(before, after):
-    return {name for name in before if before[name] != after[name]}
+def reworded(text):
+    text = text.replace('"""', '"""Said otherwise. ', 1) + "\n# a remark\n"
+    assert "selection_rule: ClassVar[str] =" in text
+    return text.replace("selection_rule: ClassVar[str] =", "selection_rule =")
 
 
 @pytest.mark.parametrize(
     ("module", "classes"),
     [
         ("estimators/lscde.py", {"LSCDE"}),
-        ("estimators/base.py", set(CLASSES)),
-        ("experiments/r_benchmark.py", set(CLASSES)),
-        ("cli.py", set()),
-        ("methods.py", set()),
+        ("estimators/base.py", {*CLASSES}),
+        ("experiments/r_benchmark.py", {*CLASSES}),
     ],
 )
-def test_an_edit_changes_the_jobs_that_use_it(copy, module, classes):
-    before = job_digests(PACKAGE)
-    after = job_digests(copy(module, lambda text: text + "\nADDED = 1\n"))
-    assert changed(before, after) == classes
+def test_an_edit_changes_the_jobs_that_use_it(tmp_path, module, classes):
+    before, after = digests(PACKAGE), digests(edited(tmp_path, {module: added}))
+    assert {name for name in CLASSES if before[name] != after[name]} == classes
 
 
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda text: text + "\n# a remark\n",
-        lambda text: text.replace('"""', '"""Said otherwise. ', 1),
-        lambda text: text.replace("selection_rule: ClassVar[str] =", "selection_rule ="),
-    ],
-)
-def test_words_do_not_count(copy, edit):
-    assert edit(text := (PACKAGE / "estimators/kcef.py").read_text()) != text
-    before, after = job_digests(PACKAGE), job_digests(copy("estimators/kcef.py", edit))
-    assert changed(before, after) == set()
+def test_words_and_what_lists_or_calls_experiments_do_not_count(tmp_path):
+    edits = {"cli.py": added, "methods.py": added, "estimators/kcef.py": reworded}
+    assert digests(edited(tmp_path, edits)) == digests(PACKAGE)
 
 
 def test_imports_within_functions_count_and_relative_ones_are_refused(tmp_path):
@@ -81,22 +67,14 @@ def test_imports_within_functions_count_and_relative_ones_are_refused(tmp_path):
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert provenance.closure("kcde.near", root=root) == {
-        "kcde",
-        "kcde.near",
-        "kcde.far",
-        "kcde.sub",
-        "kcde.sub.deep",
-        "kcde.other",
-    }
+    needed = {f"kcde.{name}" for name in ("near", "far", "sub", "sub.deep", "other")}
+    assert provenance.closure("kcde.near", root=root) == {"kcde"} | needed
     with pytest.raises(ValueError, match=r"apart\.py, line 1"):
         provenance.closure("kcde.apart", root=root)
 
 
 def test_what_is_not_there_is_named():
-    with pytest.raises(ValueError, match=r"no module 'kcde\.nowhere'"):
+    with pytest.raises(ValueError, match=r"kcde\.nowhere"):
         provenance.digest("kcde.nowhere")
-    with pytest.raises(
-        ValueError, match=r"no estimator 'NADA' \(did you mean `NADE`\?\); known: .*LSCDE"
-    ):
+    with pytest.raises(ValueError, match="`NADE`"):
         provenance.estimator_module("NADA")

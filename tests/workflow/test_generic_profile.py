@@ -1,22 +1,20 @@
 """profiles/generic: what schedulers are told and asked, and jobs on a queue on this host."""
 
-import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PROFILE = ROOT / "profiles/generic"
 
-_spec = importlib.util.spec_from_file_location("cluster", PROFILE / "cluster.py")
-cluster = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(cluster)
-
+cluster = SimpleNamespace(**runpy.run_path(f"{PROFILE}/cluster.py"))
 JOB = cluster.Request("kcde_terrain", "/a/b.sh", "/a/b.out", ["-q", "long"], 4, 2001, 15, 0)
 ANSWERS = {
     "pbs": ("17.server", "17.server"),
@@ -160,16 +158,6 @@ def queue(tmp_path, monkeypatch):
     return tmp_path / "queue"
 
 
-SOON = ("--seconds-between-status-checks", "1")
-
-
-def through_the_queue(folder, *words):
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic", *SOON, *words]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
-
-
 @pytest.mark.nightly
 @pytest.mark.workflow
 def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
@@ -177,7 +165,11 @@ def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
     shutil.copytree(PROFILE, tmp_path / "profiles/generic")
     config = tmp_path / "profiles/generic/config.yaml"
     config.write_text(config.read_text().replace("status 60", "status 2"))
-    done = through_the_queue(tmp_path, "--snakefile", f"{ROOT}/tests/cluster/queue.smk")
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic"]
+    command += ["--seconds-between-status-checks", "1"]
+    command += ["--snakefile", f"{ROOT}/tests/cluster/queue.smk"]
+    how = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
+    done = subprocess.run(command, check=False, **how)
     assert done.returncode == 1
     assert (tmp_path / "requests.txt").read_text() == "500 5\n1000 10\n", done.stderr
     assert (tmp_path / "grown.txt").read_text() == "reached\n"

@@ -4,8 +4,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import pytest
-
 from kcde import plan
 from kcde.experiments import experiments
 from kcde.experiments.base import SCALES
@@ -41,12 +39,6 @@ def test_no_job_has_other_parameters_than_those_that_were_scored():
     assert digests() == json.loads(GOLDEN.read_text())
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_artefact_shows_something(scale):
-    for artefact in ARTEFACTS.values():
-        assert plan.scores(artefact, scale), artefact.key
-
-
 def test_work_begins_with_what_the_first_table_needs():
     first, *others = plan.artefacts(plan.PAPERS, [RUN])
     assert first.key == "kcef/table1"
@@ -63,21 +55,19 @@ def test_jobs_are_shared_and_divided_where_they_can_be():
     assert shards == [20, 20]
 
 
-def test_a_reading_of_more_seeds_takes_the_scores_of_paper():
+def test_a_reading_of_more_seeds_takes_the_scores_of_paper_and_pems_sf_is_asked_for_by_name():
     paths = plan.scores(ARTEFACTS["dde/table1-seeds"], "laptop")
     assert paths
     assert all(path.startswith("results/paper/scores/planar") for path in paths)
-
-
-def test_pems_sf_is_asked_for_by_name_alone():
     for pems in (False, True):
         paths = plan.scores(ARTEFACTS["cdo/fig5"], "laptop", pems=pems)
         assert any("pems-sf" in path for path in paths) is pems
 
 
-def test_every_job_has_memory_and_time():
+def test_every_artefact_shows_something_and_every_job_has_memory_and_time():
     table = plan.resource_table(Path(__file__).parents[2] / "resources.csv")
     for scale in SCALES:
+        assert all(plan.scores(artefact, scale) for artefact in ARTEFACTS.values())
         for job in jobs(scale):
             memory, minutes = plan.resources(table, scale, job)
             assert memory >= 1000

@@ -77,16 +77,11 @@ def table(tmp_path):
 
 
 @pytest.fixture
-def data(tmp_path):
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def copies(tmp_path, monkeypatch):
-    """A folder of bundled copies that has CONTENT at toy/toy.csv."""
+def data(tmp_path, monkeypatch):
+    """A folder for data, beside one of bundled copies that has CONTENT at toy/toy.csv."""
     monkeypatch.setattr(fetch, "bundled_folder", lambda: tmp_path / "bundled")
     put(tmp_path / "bundled/toy/toy.csv", CONTENT)
-    return tmp_path / "bundled"
+    return tmp_path / "data"
 
 
 def files(folder):
@@ -98,7 +93,7 @@ def put(path, content):
     path.write_bytes(content)
 
 
-def test_sources_are_tried_in_turn(server, table, data, tmp_path, copies):
+def test_sources_are_tried_in_turn(server, table, data, tmp_path):
     server.pages = {"/b.csv": OTHER, "/c.csv": CONTENT}
     urls = " | ".join(f"{server.url}/{letter}.csv" for letter in "abcd")
     toy = table({"urls": urls, "bundled": "toy/toy.csv"})
@@ -129,9 +124,7 @@ def test_an_archive_is_downloaded_once_for_all_its_members(server, table, data, 
 @pytest.mark.parametrize(
     ("path", "page"), [("/cut", CONTENT), ("/long", CONTENT * 9), ("/other", OTHER), ("/no", None)]
 )
-def test_a_bad_download_leaves_nothing_and_the_bundled_copy_is_taken(
-    server, table, data, copies, path, page
-):
+def test_of_a_bad_download_nothing_is_left_but_the_bundled_copy(server, table, data, path, page):
     server.pages = {path: page}
     toy = table({"urls": f"{server.url}{path}", "bundled": "toy/toy.csv"})
     found = fetch.fetch("toy", data, None, toy)
@@ -161,7 +154,7 @@ def test_of_a_bad_archive_nothing_is_left(server, table, data, archive):
 
 @pytest.mark.parametrize("place", ["mirror", "bundled"])
 @pytest.mark.parametrize("content", [CONTENT + b"5,6\n", OTHER])
-def test_a_wrong_copy_is_refused(table, data, tmp_path, copies, place, content):
+def test_a_wrong_copy_is_refused(table, data, tmp_path, place, content):
     put(tmp_path / place / "toy/toy.csv", content)
     row = table({"bundled": "toy/toy.csv" if place == "bundled" else ""})
     with pytest.raises(fetch.UnavailableError, match="toy"):

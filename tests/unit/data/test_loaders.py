@@ -1,7 +1,6 @@
 """The catalogue, and from raw files to arrays: made-up tables, all bundled ones, larger sets."""
 
 import hashlib
-import io
 import re
 import zipfile
 
@@ -10,7 +9,6 @@ import pandas as pd
 import pytest
 
 from kcde.data import catalogue, french, loaders, names
-from kcde.data.french import excess_returns, subsample
 from kcde.data.loaders import load, removed_columns
 from kcde.data.smoke import write_smoke_data
 from kcde.experiments import r_benchmark
@@ -40,16 +38,28 @@ TEXT = b"b,y,a\n7,1.5,4\n8,2.5,5\n9,3.5,6\n"
 
 
 @pytest.fixture
-def toy(tmp_path):
+def table(tmp_path):
+    """Write a catalogue of one good row with some cells changed; return its path."""
+
+    def write(*changes, columns=catalogue.COLUMNS):
+        good = {"name": "toy", "file": "toy/toy.csv", "sha256": "a" * 64, "format": "csv"}
+        good |= {"urls": "https://example.org/toy.tar.gz :: toy/toy.csv | https://example.org/toy"}
+        good |= {"y": "y", "x": "a (%)|b c"}
+        frame = pd.DataFrame([good | change for change in changes], columns=columns)
+        frame.to_csv(tmp_path / "catalogue.csv", index=False)
+        return tmp_path / "catalogue.csv"
+
+    return write
+
+
+@pytest.fixture
+def toy(tmp_path, table):
     """Write bytes with a catalogue row; return load's arguments."""
 
     def write(content=TEXT, **row):
-        row = {"name": "toy", "file": "toy.csv", "format": "csv", "y": "y", "x": "a|b"} | row
+        row = {"file": "toy.csv", "x": "a|b", "sha256": hashlib.sha256(content).hexdigest()} | row
         (tmp_path / row["file"]).write_bytes(content)
-        row.setdefault("sha256", hashlib.sha256(content).hexdigest())
-        frame = pd.DataFrame([row], columns=catalogue.COLUMNS)
-        frame.to_csv(tmp_path / "catalogue.csv", index=False)
-        return "toy", tmp_path, tmp_path / "catalogue.csv"
+        return "toy", tmp_path, table(row)
 
     return write
 
@@ -71,16 +81,13 @@ def test_columns_come_in_declared_order_as_float64(toy):
         (b"a,b,y\n4,1,1\n,1,1\n", {"preprocessing": "drop-missing-rows"}, [[4, 1]]),
         (b"a,b,y,z\n4,1,1,\n", {"preprocessing": "drop-missing-rows"}, [[4, 1]]),
         (b'"a b";y\n1.5;3\n', {"format": "csv-semicolon", "x": "a b"}, [[1.5]]),
-        # 2 October 2012 was a Tuesday.
-        (
-            b"when,y\n2012-10-02 09:00:00,5\n",
-            {"x": "weekday|hour", "preprocessing": "weekday-hour:when"},
-            [[1, 9]],
-        ),
     ],
 )
 def test_formats_and_preprocessing(toy, content, row, expected):
     np.testing.assert_array_equal(load(*toy(content, **row)).X, expected)
+    # 2 October 2012 was a Tuesday.
+    row = {"x": "weekday|hour", "preprocessing": "weekday-hour:when"}
+    np.testing.assert_array_equal(load(*toy(b"when,y\n2012-10-02 09:00:00,5\n", **row)).X, [[1, 9]])
 
 
 @pytest.mark.filterwarnings("ignore:.*RDS")
@@ -103,14 +110,13 @@ def test_what_cannot_be_read_is_refused(toy, content, row, named):
         load(*toy(content, **row))
 
 
-def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy):
+def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy, tmp_path):
     text = "Created by.\n\nValue Weighted\n,S L, BIG  \n20200102, 1.5, -9\n20200103,2,-3\n"
     for more in ("\n\nEqual Weighted\n,S L,BIG\n20200102,7,7\n", ""):
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w") as archive:
+        with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
             archive.writestr("a.CSV", text + more)
         row = {"file": "toy.zip", "format": "zip-french", "x": "date", "y": "S L|BIG"}
-        data = load(*toy(content.getvalue(), **row))
+        data = load(*toy((tmp_path / "whole.zip").read_bytes(), **row))
         np.testing.assert_array_equal(data.X[:, 0], [20200102, 20200103])
         np.testing.assert_array_equal(data.Y, [[1.5, -9.0], [2.0, -3.0]])
 
@@ -157,8 +163,6 @@ def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read_as_the_real_on
     assert sizes["smoke-terrain"] == (340, 2)
 
 
-# ---- returns -------------------------------------------------------------------------------------
-
 DAYS = [19261231, 19270103, 19270104, 19270105, 20221230, 20230103]
 RETURNS = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]]
 RATES = [[0.5], [0.1], [0.2], [0.3], [0.4], [0.5]]
@@ -177,7 +181,7 @@ def excess(monkeypatch):
             return loaders.Dataset(name, X, Y, ("date",), ("r",) * Y.shape[1], "")
 
         monkeypatch.setattr(french, "load", read)
-        return excess_returns("p", "f", "nowhere", **more)
+        return french.excess_returns("p", "f", "nowhere", **more)
 
     return opened
 
@@ -208,16 +212,13 @@ def test_a_day_with_a_missing_return_is_neither_x_nor_y(excess, code):
 
 
 def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():
-    t = np.arange(300.0)
-    one = subsample((t[:, None], -t[:, None]), 100, 4, 50)
-    more = subsample((np.stack([t, t], axis=1), -t[:, None]), 100, 4, 50)
+    t = np.arange(300.0)[:, None]
+    one, other = (french.subsample((t, -t), 100, number, 50) for number in (4, 5))
+    more = french.subsample((np.hstack([t, t]), -t), 100, 4, 50)
     assert len(set(np.concatenate([one.X, one.X_test])[:, 0])) == 150
     np.testing.assert_array_equal(one.X[:, 0], more.X[:, 1])
     np.testing.assert_array_equal(one.Y_test, -one.X_test)
-    assert not np.array_equal(one.X, subsample((t[:, None], -t[:, None]), 100, 5, 50).X)
-
-
-# ---- larger sets ---------------------------------------------------------------------------------
+    assert not np.array_equal(one.X, other.X)
 
 
 @pytest.mark.data
@@ -260,31 +261,6 @@ def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
     assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]
 
 
-SYNTHETIC = {"two-moons", "ring", "grid"}
-
-
-@pytest.fixture(scope="module")
-def entries():
-    return catalogue.read()
-
-
-@pytest.fixture
-def table(tmp_path):
-    """Write a catalogue of one good row with some cells changed; return its path."""
-
-    def write(*changes, columns=catalogue.COLUMNS):
-        good = {"name": "toy", "file": "toy/toy.csv", "sha256": "a" * 64, "format": "csv"}
-        good |= {"urls": "https://example.org/toy.tar.gz :: toy/toy.csv | https://example.org/toy"}
-        good |= {"y": "y", "x": "a (%)|b c"}
-        path = tmp_path / "catalogue.csv"
-        pd.DataFrame([good | change for change in changes], columns=columns).to_csv(
-            path, index=False
-        )
-        return path
-
-    return write
-
-
 def test_a_row_becomes_an_entry(table):
     entry = catalogue.read(table({"aliases": "plaything|bauble", "rows": "12"}))["toy"]
     assert (entry.x, entry.y) == (("a (%)", "b c"), ("y",))
@@ -317,12 +293,11 @@ def test_duplicates_and_missing_columns_are_refused(table):
         catalogue.read(table({}, columns=columns))
 
 
-def test_what_every_row_of_the_table_holds(entries):
-    values = published.values()
-    wanted = set(zip(values["paper"], values["dataset"], strict=True))
-    wanted = {(paper, name) for paper, name in wanted if name not in SYNTHETIC}
-    for paper, name in wanted:
-        assert paper in catalogue.find(entries, name).papers, (paper, name)
+def test_what_every_row_of_the_table_holds():
+    entries, values = catalogue.read(), published.values()
+    for paper, name in set(zip(values["paper"], values["dataset"], strict=True)):
+        generated = name in ("two-moons", "ring", "grid")
+        assert generated or paper in catalogue.find(entries, name).papers, (paper, name)
     for entry in entries.values():
         assert all((entry.licence, entry.citation, entry.urls)), entry.name
         if entry.columns is not None:

@@ -21,9 +21,8 @@ def test_an_hour_counts_once_however_many_weather_labels_it_has(smoke):
     assert data.repeats == table["date_time"].duplicated().sum() > 0
     first = table.drop_duplicates("date_time")
     time = pd.to_datetime(first["date_time"])
-    np.testing.assert_array_equal(
-        data.X, np.column_stack([time.dt.day_of_week, 3600 * time.dt.hour])
-    )
+    expected = np.column_stack([time.dt.day_of_week, 3600 * time.dt.hour])
+    np.testing.assert_array_equal(data.X, expected)
     np.testing.assert_array_equal(data.Y[:, 0], first["traffic_volume"])
     np.testing.assert_array_equal(data.days, (time.dt.normalize() - pd.Timestamp(0)).dt.days)
     assert len(data.inputs) == 7 * 8
@@ -61,11 +60,7 @@ def test_moments_are_those_of_a_loop():
         np.testing.assert_allclose([mean[i], std[i]], [here.mean(), here.std()])
         np.testing.assert_array_equal(bins[i], np.histogram(here, edges)[0])
     assert (counts[3], bins[3].sum()) == (0, 0)
-    assert np.isnan(mean[3])
-    assert np.isnan(std[3])
-
-
-# ---- PEMS-SF -------------------------------------------------------------------------------------
+    assert np.isnan([mean[3], std[3]]).all()
 
 
 def write_pems(path, changed=None):
@@ -108,9 +103,6 @@ def test_pems_trains_on_the_first_days_of_each_weekday_and_tests_on_the_test_day
     np.testing.assert_array_equal(split.Y_test.reshape(-1, 2), occupancy["test"][:, traffic.SENSOR])
     with pytest.raises(ValueError, match="pems-sf"):
         data.split(1)
-
-
-# ---- tables of hours -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

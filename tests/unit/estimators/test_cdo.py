@@ -5,19 +5,11 @@ import pytest
 from scipy.optimize import nnls
 from scipy.stats import norm
 
-from kcde.estimators import CDO
-from kcde.estimators.cdo import (
-    Groups,
-    InputFactor,
-    Reference,
-    make_reference,
-    spectrum_of,
-    squared_inverse_of,
-)
+from kcde.estimators import CDO, cdo
 from kcde.kernels import GaussianKernel, PeriodicKernel
 from kcde.seeding import rng_of
-from kcde.selection import kfold
-from naive import cdo_weights, gaussian_density, kernel
+from kcde.selection import complement, kfold
+from naive import cdo_weights, kernel
 
 NAMES = ("bandwidth_x", "bandwidth_y", "regularization", "output_regularization")
 GIVEN = dict(zip(NAMES, (0.8, 0.3, 1e-3, 0.05), strict=True)) | {"reference": 40}
@@ -58,20 +50,17 @@ def test_weights_equal_a_naive_loop_over_all_rows(pairs, rng, kernel_x, k, scali
     expected = [cdo_weights(x, X, Y, model.reference_, k, [0.3], 1e-3, shift) for x in new]
     expected = np.array([beta / beta.sum() for beta in expected])
     np.testing.assert_allclose(model.weights_at(new), expected, rtol=1e-7, atol=1e-9)
-    density = [
-        sum(w * gaussian_density(y, z, [0.3]) for w, z in zip(row, model.reference_, strict=True))
-        for row, y in zip(expected, Y[:3], strict=True)
-    ]
+    density = (expected * norm.pdf(Y[:3], model.reference_.T, 0.3)).sum(axis=1)
     found = model.log_density(new, Y[:3])
     np.testing.assert_allclose(found, np.log(density), rtol=1e-6, atol=1e-8)
-    clipped = np.maximum(expected, 0.0)
     model = CDO(**given, kernel_x=kernel_x, scaling=scaling).fit(X, Y)
+    clipped = np.maximum(expected, 0.0)
     clipped /= clipped.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.weights_at(new), clipped, rtol=1e-7, atol=1e-9)
 
 
 def test_few_reference_points_are_solved_for_once(pairs):
-    """With three points and thirty inputs in place of a solution for each new x."""
+    """In place of a solution for each new x. Far from all x_i every k(x, x_i) underflows."""
     X, Y = pairs
     model = CDO(**GIVEN | {"reference": 3, "bandwidth_y": 0.8}).fit(X, Y)
     new = X[:5] + 0.3
@@ -80,6 +69,8 @@ def test_few_reference_points_are_solved_for_once(pairs):
     expected = clipped / clipped.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.weights_at(new), expected, rtol=1e-7, atol=1e-9)
     assert model._solved_outputs is not None
+    weights = CDO(**GIVEN).fit(X[:, :1], Y).weights_at(np.array([[X[:, 0].max() + 60.0]]))
+    assert weights.sum() == pytest.approx(1.0)
 
 
 def test_two_dimensions_equal_a_naive_loop(rng):
@@ -126,8 +117,7 @@ def test_projection_is_the_nearest_mixture(pairs):
     given = GIVEN | {"reference": 25}
     beta = CDO(**given, weights="signed").fit(X, Y).weights_at(X[:4])
     model = CDO(**given, weights="projected").fit(X, Y)
-    bumps = np.array([[gaussian_density(y, z, [0.3]) for z in model.reference_] for y in AXIS[::4]])
-    bumps *= np.sqrt(AXIS[4, 0] - AXIS[0, 0])
+    bumps = norm.pdf(AXIS[::4], model.reference_.T, 0.3) * np.sqrt(AXIS[4, 0] - AXIS[0, 0])
     for row, found in zip(beta, model.weights_at(X[:4]), strict=True):
         gamma, distance = nnls(bumps, bumps @ row)
         assert (row < 0.0).any()
@@ -144,13 +134,6 @@ def test_streams_equal_whole_matrices(rng, monkeypatch):
     blocks = CDO(**GIVEN).fit(X, Y)
     np.testing.assert_allclose(blocks.weights_at(X), model.weights_at(X), rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(blocks.log_density(X, Y), model.log_density(X, Y), rtol=1e-9)
-
-
-def test_far_from_all_inputs_the_weights_remain(pairs):
-    """Every k(x, x_i) underflows there; in one dimension the nearest input decides."""
-    X, Y = pairs
-    weights = CDO(**GIVEN).fit(X[:, :1], Y).weights_at(np.array([[X[:, 0].max() + 60.0]]))
-    assert weights.sum() == pytest.approx(1.0)
 
 
 def test_periods_join_the_ends_of_the_week(rng):
@@ -186,7 +169,7 @@ def test_selection_equals_refitting_every_fold(rng, selection, scaling):
     given = {name: results[name][i] for name, i in zip(NAMES, index, strict=True)}
     weights = "signed" if selection == "squared-error" else "clipped"
     for held_out in kfold(len(X), model.folds, rng_of("selection", model.random_state)):
-        rows = np.setdiff1d(np.arange(len(X)), held_out)
+        rows = complement(held_out, len(X))
         refit = CDO(**given, **options, weights=weights).fit(X[rows], Y[rows])
         if selection == "likelihood":
             total += refit.log_density(X[held_out], Y[held_out]).sum()
@@ -242,9 +225,9 @@ def test_sums_that_are_not_positive_are_refused_or_reversed(pairs, caplog):
 def test_what_few_steps_solve_is_what_the_factor_solves():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 2))
-    groups = Groups(np.vstack([X, X[:300]]), rng.normal(size=(1500, 1)))
+    groups = cdo.Groups(np.vstack([X, X[:300]]), rng.normal(size=(1500, 1)))
     B = rng.normal(size=(1200, 3))
-    inputs = InputFactor(GaussianKernel(0.05), groups, 1e6)
+    inputs = cdo.InputFactor(GaussianKernel(0.05), groups, 1e6)
     quick = inputs.solve(B)
     assert inputs._known is None
     np.testing.assert_allclose(quick, inputs.solve(np.hstack([B] * 4))[:, :3], 1e-12, atol=1e-17)
@@ -252,7 +235,7 @@ def test_what_few_steps_solve_is_what_the_factor_solves():
 
 
 def grid(*counts, xp=np):
-    return Reference([np.linspace(-1.0, 1.0 + j, n) for j, n in enumerate(counts)], xp)
+    return cdo.Reference([np.linspace(-1.0, 1.0 + j, n) for j, n in enumerate(counts)], xp)
 
 
 def direct(reference, sigma, V, c):
@@ -270,32 +253,32 @@ def test_densities_and_squared_inverses_of_grids(xp, host, rng, counts):
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(counts))
     np.testing.assert_array_equal(reference.points, points)
     Y = rng.standard_normal((5, len(counts)))
-    expected = [[gaussian_density(y, z, sigma) for z in points] for y in Y]
+    expected = norm.pdf(Y[:, None], points, sigma).prod(axis=2)
     np.testing.assert_allclose(host(there.rows(xp.asarray(Y), sigma)), expected, rtol=1e-12)
     V, c = rng.standard_normal((4, reference.size)), 0.05
-    found = squared_inverse_of(there, sigma, c)(xp.asarray(V))
+    found = cdo.squared_inverse_of(there, sigma, c)(xp.asarray(V))
     np.testing.assert_allclose(host(found), direct(reference, sigma, V, c), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize(("points", "sigma", "low"), [(700, 0.1, True), (600, 2 / 599, False)])
 def test_many_points_have_a_low_rank_or_none(rng, points, sigma, low):
     reference, sigma, c = grid(points), np.array([sigma]), 3.0
-    assert spectrum_of(reference, sigma, 1e-13).complete != low
+    assert cdo.spectrum_of(reference, sigma, 1e-13).complete != low
     # Beyond the grid as well, where l(Z, y) is not a smooth combination of columns of L.
     V = np.vstack([reference.rows(np.array([[0.2], [-0.99], [1.3]]), sigma), rng.random(points)])
     expected = direct(reference, sigma, V, c)
     size = np.linalg.norm(expected, axis=1, keepdims=True)
-    found = squared_inverse_of(reference, sigma, c)(V)
+    found = cdo.squared_inverse_of(reference, sigma, c)(V)
     np.testing.assert_allclose(found / size, expected / size, atol=1e-10)
 
 
 def test_the_box_is_the_range_of_y_and_a_tenth(caplog):
     Y = np.array([[0.0, 5.0], [10.0, 25.0], [5.0, 15.0]])
-    reference = make_reference(Y, (3, 5), None)
+    reference = cdo.make_reference(Y, (3, 5), None)
     assert reference.size == 15
     np.testing.assert_allclose(reference.points.min(axis=0), [-1.0, 3.0])
     np.testing.assert_allclose(reference.points.max(axis=0), [11.0, 27.0])
-    assert [make_reference(Y[:, :d], None, None).size for d in (1, 2)] == [200, 900]
+    assert [cdo.make_reference(Y[:, :d], None, None).size for d in (1, 2)] == [200, 900]
     assert not caplog.text
-    make_reference(np.linspace(0.0, 10.0, 21)[:, None], 10, (-1.0, 2.0))
+    cdo.make_reference(np.linspace(0.0, 10.0, 21)[:, None], 10, (-1.0, 2.0))
     assert "76.2% of the training y lie outside" in caplog.text

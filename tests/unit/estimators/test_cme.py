@@ -35,18 +35,15 @@ def test_objective_is_that_of_48_in_matrices(many, constrained):
     assert model.objective_ == pytest.approx((quadratic - 2.0 * linear) / 600, rel=1e-9)
 
 
-def test_functions_count_and_draws_are_at_the_pivots_alone(many, rng):
+def test_the_support_is_the_pivots_and_its_weights_do_not_sum_to_one(many):
     X, Y = many
     model = CME(1.0, 0.9, 0.01).fit(X, Y)
     weights, support = model.weights(X[:5]), model.support_
     np.testing.assert_array_equal(support, Y[model.basis_y_.factor.pivots])
-    mean, second = model.conditional_moments(X[:5])
-    np.testing.assert_allclose(mean, weights @ support, atol=1e-10)
+    _, second = model.conditional_moments(X[:5])
     expected = np.einsum("ij,ja,jb->iab", weights, support, support)
     np.testing.assert_allclose(second, expected, atol=1e-10)
     assert np.abs(weights.sum(axis=1) - 1.0).max() > 1e-4
-    draws = model.sample(X[:3], 50, rng)
-    assert {tuple(y) for y in draws.reshape(-1, 2)} <= {tuple(y) for y in support}
 
 
 def test_constrained_weights_are_a_probability_vector_on_average(many):
@@ -107,10 +104,10 @@ def test_conditions_of_optimality_hold_also_from_a_solution_nearby(m, seed, rng)
     cold = project_on_simplex(K, target)
     assert_optimal(K, target, cold.coefficients)
     close = project_on_simplex(K, target + 1e-3 * rng.standard_normal(m)).coefficients
-    for near in (close, np.eye(m)[-1]):
-        warm = project_on_simplex(K, target, near)
-        np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=1e-8)
-        assert near is not close or warm.iterations <= cold.iterations
+    warm, far = (project_on_simplex(K, target, near) for near in (close, np.eye(m)[-1]))
+    np.testing.assert_allclose(warm.coefficients, cold.coefficients, atol=1e-8)
+    np.testing.assert_allclose(far.coefficients, cold.coefficients, atol=1e-8)
+    assert warm.iterations <= cold.iterations
 
 
 @pytest.mark.parametrize(("m", "bandwidth", "spread"), [(60, 0.5, 0.3), (300, 0.2, 0.003)])
@@ -150,10 +147,10 @@ def test_a_singular_support_on_the_way_does_not_end_the_search(seed, monkeypatch
 def test_all_negative_targets_have_a_projection_and_what_has_none_is_said(monkeypatch):
     found = project_on_simplex(np.eye(4), np.array([-3.0, -1.0, -2.0, -1.5])).coefficients
     np.testing.assert_allclose(found, [0.0, 0.75, 0.0, 0.25], atol=1e-12)
-    with pytest.raises(FloatingPointError, match="status singular"):
+    with pytest.raises(FloatingPointError, match="singular"):
         project_on_simplex(np.ones((3, 3)), np.array([0.2, 0.3, 0.4]))
     monkeypatch.setattr(_ActiveSet, "entering", lambda self, p, support: (support[:1], 0.5))
-    with pytest.raises(FloatingPointError, match="status no progress"):
+    with pytest.raises(FloatingPointError, match="progress"):
         project_on_simplex(*problem(10, 0))
 
 

@@ -22,11 +22,10 @@ def weights_by_hand(model, X, x, trees):
     """Meinshausen's equation 5, tree by tree, over the rows of each bootstrap sample."""
     found, forest = np.zeros(len(X)), model.forest_
     for t in trees:
-        tree, drawn = forest.estimators_[t], forest.estimators_samples_[t]
-        leaf = tree.apply(x[None].astype(np.float32))[0]
-        inside = [i for i in drawn if tree.apply(X[i : i + 1].astype(np.float32))[0] == leaf]
-        for i in inside:
-            found[i] += 1.0 / len(inside)
+        tree, drawn = forest.estimators_[t], np.asarray(forest.estimators_samples_[t])
+        leaves = tree.apply(np.vstack([X[drawn], x]).astype(np.float32))
+        inside = drawn[leaves[:-1] == leaves[-1]]
+        np.add.at(found, inside, 1.0 / len(inside))
     return found / len(trees)
 
 

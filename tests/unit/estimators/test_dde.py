@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
 import jax
 import numpy as np
@@ -9,25 +10,12 @@ import pytest
 from scipy import stats
 
 from kcde.estimators import DDE
-from kcde.estimators._dde import (
-    PENALTIES,
-    GaussianBase,
-    KernelSum,
-    Likelihood,
-    UniformBase,
-)
+from kcde.estimators._dde import PENALTIES, GaussianBase, KernelSum, Likelihood, UniformBase
 from kcde.estimators._networks import dde
-from kcde.estimators._networks.dde import (
-    DUAL_UPDATES,
-    NORMAL,
-    SAMPLER_UPDATES,
-    Task,
-    TrainingResult,
-    _should_continue,
-    resolve_parameters,
-)
+from kcde.estimators._networks.dde import NORMAL, resolve_parameters
 from kcde.kernels import GaussianKernel
 from kcde.metrics import mmd2_biased
+from naive import slopes
 
 QUICK = {"iterations": 200, "validation": 0, "learning_rate": 2e-3}
 
@@ -55,10 +43,9 @@ def test_it_learns_a_density_and_a_sampler_and_keeps_the_likeliest_iteration(pai
     # A sampler of one seed differs from another's by 0.2; sin(1.5) - sin(-1.5) is 2.
     longer = {"iterations": 1000, "learning_rate": 3e-4, "validation": 0}
     samplers = [DDE(**longer, random_state=seed).fit(*pairs) for seed in range(4)]
-    ends = [
-        each.sample(np.array([[-1.5], [1.5]]), 2000, rng).mean(axis=(1, 2)) for each in samplers
-    ]
-    assert np.diff(ends, axis=1).mean() > 0.2
+    ends = np.array([[-1.5], [1.5]])
+    means = [each.sample(ends, 2000, rng).mean(axis=(1, 2)) for each in samplers]
+    assert np.diff(means, axis=1).mean() > 0.2
     search = fitted.validation_history_
     assert search["iteration"].tolist() == [0, 100, 200, 300, 400]
     assert fitted.iterations_ == max(search["iteration"][np.argmin(search["held_out"])], 1)
@@ -218,11 +205,6 @@ def naive(model, state, seed, count):
         of_nu = np.mean(network(nu, recipe.dual, fakes, model.X[rows].T))
         return recipe.dual_weight * of_nu + loss_f(-f, rows, fakes)
 
-    def gradient(loss, place, *rest):
-        steps = 1e-6 * np.eye(len(place))
-        each = [loss(place + step, *rest) - loss(place - step, *rest) for step in steps]
-        return np.array(each) / 2e-6
-
     def clipped(vector):
         return vector / max(1.0, np.linalg.norm(vector) / 5.0)
 
@@ -235,20 +217,21 @@ def naive(model, state, seed, count):
         f_key, g_key = keys.split(keys.fold_in(keys.key(seed), number))
         (rows,), drawn = batches(f_key, 1)
         fakes = network(g, recipe.sampler, model.X[rows].T, drawn[:, 0])
-        f = f - adam(of_adam[0], clipped(gradient(loss_f, f, rows, fakes)), number + 1)
-        for update in range(SAMPLER_UPDATES):
+        slope = slopes(partial(loss_f, rows=rows, fakes=fakes), f)
+        f = f - adam(of_adam[0], clipped(slope), number + 1)
+        for update in range(dde.SAMPLER_UPDATES):
             noise_key, prior_key = keys.split(keys.fold_in(g_key, update))
-            rows, drawn = batches(noise_key, DUAL_UPDATES + 1)
-            priors = noise(prior_key, model.Y.shape[1], DUAL_UPDATES).T * problem.spread
-            for batch in range(DUAL_UPDATES):
+            rows, drawn = batches(noise_key, dde.DUAL_UPDATES + 1)
+            priors = noise(prior_key, model.Y.shape[1], dde.DUAL_UPDATES).T * problem.spread
+            for batch in range(dde.DUAL_UPDATES):
                 X = model.X[rows[batch]].T
                 fakes = network(g, recipe.sampler, X, drawn[:, batch])
                 of_p0 = (problem.centre + priors[:, batch]).T
-                found = clipped(gradient(loss_nu, nu, X, fakes, of_p0))
-                square_nu = 0.99 * square_nu + 0.01 * found**2
-                nu = nu - recipe.learning_rate * found / (np.sqrt(square_nu) + 1e-8)
-            found = gradient(loss_g, g, f, nu, rows[-1], drawn[:, -1])
-            g = g - adam(of_adam[1], found, SAMPLER_UPDATES * number + update + 1)
+                slope = clipped(slopes(partial(loss_nu, X=X, fakes=fakes, priors=of_p0), nu))
+                square_nu = 0.99 * square_nu + 0.01 * slope**2
+                nu = nu - recipe.learning_rate * slope / (np.sqrt(square_nu) + 1e-8)
+            slope = slopes(partial(loss_g, f=f, nu=nu, rows=rows[-1], drawn=drawn[:, -1]), g)
+            g = g - adam(of_adam[1], slope, dde.SAMPLER_UPDATES * number + update + 1)
     return f, g, nu
 
 
@@ -278,10 +261,10 @@ def test_updates_are_those_of_finite_differences_with_the_random_numbers_of_jax(
     ],
 )
 def test_a_large_objective_must_last_to_count_as_divergence(objectives, states, diverged, kept):
-    outcome, task = TrainingResult((np.zeros(1),)), Task(None, None, 0, 10_000)
+    outcome, task = dde.TrainingResult((np.zeros(1),)), dde.Task(None, None, 0, 10_000)
     for k, objective in enumerate(objectives):
         state = (np.full(1, states[k] if states else float(k)),)
-        goes_on = _should_continue(outcome, task, state, (objective, 0.1), 100 * k, 1000, ())
+        goes_on = dde._should_continue(outcome, task, state, (objective, 0.1), 100 * k, 1000, ())
         assert goes_on == (100 * k != diverged)
     assert (outcome.diverged, outcome.iteration) == (diverged, kept)
 
@@ -297,27 +280,22 @@ def rows():
     return X, np.sin(X[:, :1]) + 0.4 * rng.standard_normal((14, 1))
 
 
-def likelihood_of(rows):
+@pytest.fixture(scope="module")
+def problem(rows):
     return Likelihood(*rows, *WIDTHS, GaussianBase(np.zeros(1), np.array([STD])), WEIGHT)
 
 
-@pytest.fixture(scope="module")
-def problem(rows):
-    return likelihood_of(rows)
-
-
-def test_the_objective_of_a_function_is_that_of_naive_sums(rows):
+def test_the_objective_of_a_function_is_that_of_naive_sums(rows, problem):
     """With Z by the trapezoidal rule."""
     X, Y = rows
-    weights, few = np.random.default_rng(1).standard_normal(14), (X[:3], Y[:3])
-    k_x, k_y = map(GaussianKernel, WIDTHS)
-    K, loss = k_x(X, X) * k_y(Y, Y), 0.0
-    for x, y in zip(*few, strict=True):
-        T = (weights * k_x(x[None], X)[0]) @ k_y(Y, np.r_[LINE, y][:, None])
-        base = stats.norm.pdf(LINE, 0.0, STD)
-        log_z = np.log(np.trapezoid(base * np.exp(T[:-1]), LINE))
-        loss += (log_z - T[-1] - stats.norm.logpdf(y[0], 0.0, STD)) / 3
-    found = likelihood_of(few).evaluated(KernelSum(X, Y, weights, *WIDTHS), 0.3)
+    weights, base = np.random.default_rng(1).standard_normal(9), stats.norm(0.0, STD)
+    A, B, (k_x, k_y) = X[:9] + 0.1, Y[:9] - 0.1, map(GaussianKernel, WIDTHS)
+    K, loss = k_x(A, A) * k_y(B, B), 0.0
+    for x, y in zip(X, Y, strict=True):
+        T = (weights * k_x(x[None], A)[0]) @ k_y(B, np.r_[LINE, y][:, None])
+        log_z = np.log(np.trapezoid(base.pdf(LINE) * np.exp(T[:-1]), LINE))
+        loss += (log_z - T[-1] - base.logpdf(y[0])) / 14
+    found = problem.evaluated(KernelSum(A, B, weights, *WIDTHS), 0.3)
     assert found.likelihood == pytest.approx(loss, abs=1e-7)
     penalty = 0.5 * 0.3 * WEIGHT * weights @ K @ weights
     assert found.loss - found.likelihood == pytest.approx(penalty)

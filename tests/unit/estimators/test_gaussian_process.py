@@ -2,18 +2,13 @@ import logging
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from kcde.estimators import GaussianProcess, gaussian_process
-from kcde.estimators._shared.marginal_likelihood import (
-    Hyperparameters,
-    Regressor,
-    maximise_marginal_likelihood,
-)
+from kcde.estimators._shared import marginal_likelihood as tuning
 
 GIVEN = {"bandwidth_x": [0.9, 0.6], "signal_std": 1.3, "noise_std": 0.35}
 
@@ -35,19 +30,6 @@ def repeated(rng):
     return X, np.hstack([np.sin(X[:, :1]), X[:, 1:]]) + 0.3 * rng.standard_normal((90, 2)) + 5.0
 
 
-def direct(X, y, at, bandwidth, signal, noise):
-    """Mean and variance of one centred output by the formula with all rows, inverted."""
-    sigma = np.asarray(bandwidth)
-
-    def kernel(A, B):
-        return signal**2 * np.exp(-0.5 * cdist(A / sigma, B / sigma, "sqeuclidean"))
-
-    inverse = np.linalg.inv(kernel(X, X) + noise**2 * np.eye(len(X)))
-    cross = kernel(at, X)
-    mean = y.mean() + cross @ inverse @ (y - y.mean())
-    return mean, signal**2 + noise**2 - np.einsum("ij,jk,ik->i", cross, inverse, cross)
-
-
 def test_mean_and_variance_are_the_formula_over_all_rows(repeated, rng, monkeypatch):
     X, Y = repeated
     at = rng.standard_normal((7, 2))
@@ -55,10 +37,11 @@ def test_mean_and_variance_are_the_formula_over_all_rows(repeated, rng, monkeypa
     assert model.n_distinct_ == len(np.unique(X, axis=0)) < 30
     for rows in (256, 3):
         monkeypatch.setattr(gaussian_process, "_ROWS", rows)
-        for c in range(2):
-            mean, variance = direct(X, Y[:, c], at, *GIVEN.values())
-            np.testing.assert_allclose(model.mean(at)[:, c], mean, rtol=1e-11)
-            np.testing.assert_allclose(model.variance(at)[:, c], variance, rtol=1e-11)
+        for c, y in enumerate(Y.T):
+            process = theirs(RBF, *GIVEN.values(), X, y - y.mean())
+            mean, std = process.predict(at, return_std=True)
+            np.testing.assert_allclose(model.mean(at)[:, c], y.mean() + mean, rtol=1e-10)
+            np.testing.assert_allclose(model.variance(at)[:, c], std**2, rtol=1e-9)
     moments = model.conditional_expectation(lambda y: np.hstack([y, y**2]), at[:4])
     expected = np.hstack([model.mean(at[:4]), model.mean(at[:4]) ** 2 + model.variance(at[:4])])
     np.testing.assert_allclose(moments, expected, rtol=1e-2)
@@ -92,7 +75,8 @@ def test_columns_with_hyper_parameters_of_their_own_are_separate_fits(repeated):
 def test_no_scaled_copy_of_the_optimum_is_better(pairs, name, shape):
     """The optimum is a maximum of scikit-learn's marginal likelihood over all three."""
     X, y = pairs[0], pairs[1][:, 0] - pairs[1].mean()
-    found, _ = maximise_marginal_likelihood(X, y, Hyperparameters(None, None, None), name)
+    nothing = tuning.Hyperparameters(None, None, None)
+    found, _ = tuning.maximise_marginal_likelihood(X, y, nothing, name)
 
     def likelihood(*given):
         return theirs(shape, *given, X, y).log_marginal_likelihood_value_
@@ -113,7 +97,7 @@ def test_value_and_gradient_are_those_of_scikit_learn(rng, shape, fixed):
     lengths = shape(np.linspace(0.5, 1.5, 3), bounds["length"])
     kernel = ConstantKernel(0.7, bounds["signal"]) * lengths + WhiteKernel(0.05, bounds["noise"])
     told = []
-    for cls in (Regressor, GaussianProcessRegressor):
+    for cls in (tuning.Regressor, GaussianProcessRegressor):
         model = cls(kernel, alpha=0.0, optimizer=None).fit(X, y)
         told.append(model.log_marginal_likelihood(model.kernel_.theta + 0.1, eval_gradient=True))
     (value, gradient), (expected, slope) = told
@@ -122,8 +106,8 @@ def test_value_and_gradient_are_those_of_scikit_learn(rng, shape, fixed):
 
 
 def test_what_is_given_is_kept_and_the_rest_chosen(pairs):
-    assert GaussianProcess(noise_std=0.2).fit(*pairs).noise_std_.tolist() == [0.2]
-    model = GaussianProcess(bandwidth_x=[1.0, 2.0]).fit(*pairs)
+    model = GaussianProcess(bandwidth_x=[1.0, 2.0], noise_std=0.2).fit(*pairs)
+    assert model.noise_std_.tolist() == [0.2]
     assert model.bandwidth_x_.tolist() == [[1.0, 2.0]]
     assert model.signal_std_ != 1.0
 

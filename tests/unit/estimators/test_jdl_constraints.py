@@ -16,9 +16,8 @@ def problem(m_y, m_x, scale, seed=0):
     curvature = np.exp(-0.3 * (np.arange(m_y)[:, None] + np.arange(m_x))) + 1e-3
     linear = scale * rng.standard_normal((m_y, m_x)) * np.sqrt(curvature)
     marginal = np.outer(rng.standard_normal(m_y), rng.standard_normal(m_x)) * np.sqrt(curvature)
-    bounds = product_bounds(
-        -2.0 * rng.random(m_y), 2.0 * rng.random(m_y), rng.random(m_x) - 0.7, rng.random(m_x) + 0.5
-    )
+    ends_y = -2.0 * rng.random(m_y), 2.0 * rng.random(m_y)
+    bounds = product_bounds(*ends_y, rng.random(m_x) - 0.7, rng.random(m_x) + 0.5)
     return curvature, linear, marginal, *bounds
 
 

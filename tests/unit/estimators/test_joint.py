@@ -42,10 +42,8 @@ def test_a_full_graph_in_any_order_is_the_joint_gaussian(rows, rng, graph):
 def test_a_markov_graph_is_the_chain_of_pairs(rows, rng):
     model = JointDensity(Exact(1e-13), "markov").fit(None, rows)
     at = rng.standard_normal((20, 4))
-    expected = gaussian(rows[:, :1], at[:, :1])
-    for i in range(3):
-        pair, first = gaussian(rows[:, i : i + 2], at[:, i : i + 2]), slice(i, i + 1)
-        expected = expected + pair - gaussian(rows[:, first], at[:, first])
+    pairs = sum(gaussian(rows[:, i : i + 2], at[:, i : i + 2]) for i in range(3))
+    expected = pairs - sum(gaussian(rows[:, [i]], at[:, [i]]) for i in (1, 2))
     np.testing.assert_allclose(model.log_density(None, at), expected, rtol=1e-9)
 
 
@@ -90,11 +88,7 @@ def test_a_wrong_graph_is_refused_by_column(rows, graph, named):
 
 def test_bad_input_and_a_missing_fit_are_refused(rows):
     model = JointDensity(Exact(1e-13))
-    for X, Y, named in (
-        (np.zeros((150, 1)), rows, "X must be None"),
-        (None, np.zeros((5, 4)), "constant"),
-        (None, rows[:2], "column 3 has 3 parents"),
-    ):
+    for X, Y, named in ((rows, rows, "None"), (None, 0 * rows, "constant"), (None, rows[:2], "3")):
         with pytest.raises(ValueError, match=named):
             model.fit(X, Y)
     with pytest.raises(NotFittedError):

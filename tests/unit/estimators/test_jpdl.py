@@ -6,11 +6,6 @@ import pytest
 
 from kcde.estimators import JPDL, jpdl
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
-from kcde.estimators.jpdl import (
-    gram_exponents,
-    solve_by_samples,
-    solve_with_clarabel,
-)
 from low_rank import dense_jdl, grid_values
 
 
@@ -23,19 +18,13 @@ def objective(H, C, scale):
     return scale * np.sum(H * H) - 2.0 * np.sum(C * H)
 
 
-def arguments(rng, d, regularization=0.01):
-    summary = JPDL().summarise(*gaussian_pairs(rng, 800, d))
-    C = summary.cross - np.outer(summary.basis_y.mean, summary.basis_x.mean)
-    return C, 1.0 + regularization, summary.basis_x, summary.basis_y
-
-
 def test_exponents_are_all_monomials_by_degree():
     exponents = graded_exponents(3, 4)
     assert len(exponents) == len(set(exponents)) == comb(7, 4)
     degrees = [sum(exponent) for exponent in exponents]
     assert degrees == sorted(degrees)
     for d, sizes in ((1, (9, 15)), (2, (36, 70)), (3, (100, 210))):
-        found = tuple(len(gram_exponents(d, d, 4, reduced)) for reduced in (True, False))
+        found = tuple(len(jpdl.gram_exponents(d, d, 4, reduced)) for reduced in (True, False))
         assert found == sizes
 
 
@@ -62,13 +51,16 @@ def test_equals_the_solution_in_n_squared_dimensions(rng):
 @pytest.mark.parametrize(("d", "regularization"), [(1, 1e-8), (1, 10.0), (2, 0.1)])
 def test_sums_of_squares_equal_clarabel(rng, d, regularization):
     """The unreduced program has no interior: solvers reach it to fewer digits."""
-    problem = arguments(rng, d, regularization)
-    ours, theirs = solve_by_samples(*problem), solve_with_clarabel(*problem, reduced=True)
+    summary = JPDL().summarise(*gaussian_pairs(rng, 800, d))
+    C = summary.cross - np.outer(summary.basis_y.mean, summary.basis_x.mean)
+    problem = C, 1.0 + regularization, summary.basis_x, summary.basis_y
+    ours = jpdl.solve_by_samples(*problem)
+    theirs = jpdl.solve_with_clarabel(*problem, reduced=True)
     expected = objective(theirs.coefficients, *problem[:2])
     assert objective(ours.coefficients, *problem[:2]) == pytest.approx(expected, abs=1e-7)
     np.testing.assert_allclose(ours.coefficients, theirs.coefficients, atol=1e-4)
     if d == 1:
-        full = solve_with_clarabel(*problem, reduced=False)
+        full = jpdl.solve_with_clarabel(*problem, reduced=False)
         assert objective(full.coefficients, *problem[:2]) == pytest.approx(expected, rel=1e-3)
 
 

@@ -1,16 +1,14 @@
 """KCEF and KEF: against loops, refits of every fold, finite differences and quadrature."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.integrate import cumulative_trapezoid
 from scipy.stats import kstest
 
 from kcde.estimators import KCEF, KEF
-from kcde.estimators._kcef.score_matching import (
-    held_out_scores,
-    score_system,
-    write_normal_equations,
-)
+from kcde.estimators._kcef import score_matching as matching
 from kcde.estimators._kcef.selection import ScoreGrid
 from kcde.estimators.kcef import choose_from_grids
 from kcde.estimators.kef import NystromSystem
@@ -49,15 +47,11 @@ def test_one_bandwidth_by_held_out_likelihood(pairs, monkeypatch):
     monkeypatch.setitem(KCEF._grids, "shared-likelihood", (sigmas, path))
     model = KCEF(selection="shared-likelihood").fit(X, Y)
     _, folds = model._rows_and_folds(Y, 5)
-    expected = np.empty((len(sigmas), len(path)))
-    for i, sigma in enumerate(sigmas):
-        for j, regularization in enumerate(path):
-            total = 0.0
-            for held in folds:
-                kept = complement(held, len(X))
-                fold = KCEF(sigma, sigma, regularization).fit(X[kept], Y[kept])
-                total += fold.log_density(X[held], Y[held]).sum()
-            expected[i, j] = total / len(X)
+    expected = np.zeros((len(sigmas), len(path)))
+    for (i, j), held in product(np.ndindex(expected.shape), folds):
+        kept = complement(held, len(X))
+        fold = KCEF(sigmas[i], sigmas[i], path[j]).fit(X[kept], Y[kept])
+        expected[i, j] += fold.log_density(X[held], Y[held]).sum() / len(X)
     np.testing.assert_allclose(model.cv_results_["log_likelihood"], expected, rtol=1e-4)
     i, j = np.unravel_index(expected.argmax(), expected.shape)
     assert set(model.bandwidth_x_) == set(model.bandwidth_y_) == {sigmas[i]}
@@ -71,8 +65,7 @@ def test_derivatives_equal_finite_differences(plane):
     model = KCEF(1.0, [1.1, 0.8], 0.02).fit(X, Y)
     step, gradient, laplacian = 1e-4, [], 0.0
     middle = model.log_unnormalized(X, Y)
-    for axis in (0, 1):
-        shift = step * np.eye(2)[axis]
+    for shift in step * np.eye(2):
         above, below = (model.log_unnormalized(X, Y + s) for s in (shift, -shift))
         gradient.append((above - below) / (2 * step))
         laplacian += (above - 2 * middle + below) / step**2
@@ -96,11 +89,8 @@ def test_choices_from_several_grids_equal_refitting_every_fold(pairs, rng):
     for grid, choice in zip(grids, found, strict=True):
         folds = kfold(len(X), grid.folds, rng_of("selection", 7))
         naive = {
-            (sigma, lam): np.mean(
-                np.concatenate([_losses(X, Y, sigma, sigma, lam, held_out) for held_out in folds])
-            )
-            for sigma in grid.bandwidths
-            for lam in grid.regularizations
+            (sigma, lam): np.mean([_losses(X, Y, sigma, sigma, lam, fold) for fold in folds])
+            for sigma, lam in product(grid.bandwidths, grid.regularizations)
         }
         best = min(naive, key=naive.get)
         assert (choice.bandwidth_x, choice.bandwidth_y) == (best[0], best[0])
@@ -125,9 +115,9 @@ def test_sampling_two_dimensional_y_has_the_moments_of_the_density(rng):
     np.testing.assert_allclose(draws.mean(axis=0), p @ grid / p.sum(), atol=0.2)
 
 
-def check_distribution(model, X, draws):
-    """Compare draws (n, k) with the integral of the density over an even grid."""
-    y = np.linspace(-25.0, 25.0, 250_001)
+def check_distribution(model, X):
+    """Compare draws with the integral of the density over an even grid."""
+    y, draws = np.linspace(-25.0, 25.0, 250_001), model.sample(X, 4000, 3)[:, :, 0]
     density = np.exp(model.log_density_at(y[:, None])(X))
     for row, drawn in zip(density, draws, strict=True):
         levels = np.interp(drawn, y, cumulative_trapezoid(row, y, initial=0.0))
@@ -137,11 +127,7 @@ def check_distribution(model, X, draws):
 @pytest.mark.parametrize(("width", "regularization"), [(0.7, 1e-2), (0.2, 1e-3), (4.0, 1e-3)])
 def test_draws_by_inversion_have_the_distribution_of_the_quadrature(pairs, width, regularization):
     """A Kolmogorov distance within its 99.9% quantile, also where T has peaks of many nats."""
-    X, Y = pairs
-    model = KCEF(1.0, width, regularization).fit(X, Y)
-    x = X[:3]
-    draws = model.sample(x, 4000, np.random.default_rng(3))[:, :, 0]
-    check_distribution(model, x, draws)
+    check_distribution(KCEF(1.0, width, regularization).fit(*pairs), pairs[0][:3])
 
 
 @pytest.mark.parametrize("scale", [1.0, 6.0])
@@ -170,8 +156,7 @@ def test_draws_from_narrow_bumps_follow_the_distribution(rng):
     assert len(tables) > 1  # nodes of their own for some rows at a time
     nodes = tables[0][1]
     assert len(nodes) < 0.1 * (nodes[-1] - nodes[0]) / np.diff(nodes).min()
-    draws = model.sample(X[:3], 4000, rng)[:, :, 0]
-    check_distribution(model, X[:3], draws)
+    check_distribution(model, X[:3])
 
 
 @pytest.mark.parametrize("d_y", [1, 2])
@@ -179,8 +164,8 @@ def test_score_path_equals_refitting_every_fold(plane, d_y, rng):
     X, Y = plane[0], plane[1][:, :d_y]
     folds, path = kfold(len(X), 5, rng), np.array([1e-3, 0.1, 1.0])
     kernel_x, kernel_y = GaussianKernel(0.9), GaussianKernel(1.1)
-    system = score_system(kernel_x(X, X), kernel_y.derivatives(Y, Y), -Y / 4)
-    found = held_out_scores(system, [folds], path)[0]
+    system = matching.score_system(kernel_x(X, X), kernel_y.derivatives(Y, Y), -Y / 4)
+    found = matching.held_out_scores(system, [folds], path)[0]
     for lam, value in zip(path, found, strict=True):
         losses = [_losses(X, Y, 0.9, 1.1, lam, held_out) for held_out in folds]
         assert value == pytest.approx(np.concatenate(losses).mean(), rel=1e-7)
@@ -192,10 +177,10 @@ def test_blocked_assembly_equals_the_whole_system(rng, monkeypatch, d_y):
     X, Y = rng.standard_normal((23, 2)), rng.standard_normal((23, d_y))
     sigma_x, sigma_y = np.array([0.8, 1.2]), np.array([0.9, 1.4, 0.7])[:d_y]
     derivatives = GaussianKernel(sigma_y).derivatives(Y, Y)
-    whole = score_system(GaussianKernel(sigma_x)(X, X), derivatives, -Y / 4)
+    whole = matching.score_system(GaussianKernel(sigma_x)(X, X), derivatives, -Y / 4)
     monkeypatch.setattr("kcde.arrays._BLOCK", 5 * 23 * d_y)
     G = np.zeros((23 * d_y, 23 * d_y))
-    M1 = write_normal_equations(G, X, Y, sigma_x, sigma_y)
+    M1 = matching.write_normal_equations(G, X, Y, sigma_x, sigma_y)
     np.testing.assert_allclose(np.tril(G), np.tril(whole.G), atol=1e-13)
     np.testing.assert_allclose(M1, whole.M.sum(axis=1), atol=1e-12)
 
@@ -210,17 +195,16 @@ def test_nystrom_minimises_the_penalised_score_over_its_span(flat):
     sigma, lam, basis = np.array([1.1, 0.9]), 0.02, flat[:6]
     pairs = [(b, i) for b in range(6) for i in range(2)]
     rows = [(a, j) for a in range(len(flat)) for j in range(2)]
-    # ∂_j f(Y_a) and Σ_j ∂_j² f(Y_a) as linear maps of β; each derivative in y changes the sign.
-    first = np.array(
-        [[-partial(basis[b], flat[a], sigma, i, j) for b, i in pairs] for a, j in rows]
-    )
-    second = np.array(
-        [[partial(basis[b], flat[a], sigma, i, j, j) for b, i in pairs] for a, j in rows]
-    )
-    r = np.array([-flat[a, j] / 4 for a, j in rows])
-    gram = np.array(
-        [[-partial(basis[b], basis[c], sigma, i, j) for c, j in pairs] for b, i in pairs]
-    )
+
+    def derivatives(Y, places, times):
+        """∂_i ∂_j … of the kernel; each derivative in the second argument changes the sign."""
+        at = [(Y[a], [j] * times) for a, j in places]
+        each = [[partial(basis[b], y, sigma, i, *axes) for b, i in pairs] for y, axes in at]
+        return (-1) ** times * np.array(each)
+
+    # ∂_j f(Y_a) and Σ_j ∂_j² f(Y_a) as linear maps of β.
+    first, second = derivatives(flat, rows, 1), derivatives(flat, rows, 2)
+    r, gram = -flat.ravel() / 4, derivatives(basis, pairs, 1)
     n = len(flat)
     quadratic = first.T @ first / n + lam * gram + 1e-5 * np.eye(12)
     expected = np.linalg.solve(quadratic, -(second.sum(axis=0) + first.T @ r) / n)
@@ -233,17 +217,15 @@ def test_nystrom_minimises_the_penalised_score_over_its_span(flat):
 def test_held_out_scores_equal_refitting_every_fold(flat, rng):
     folds, basis_rows = kfold(len(flat), 5, rng), np.arange(0, 25, 3)
     found = scores_of_bases(flat, folds, basis_rows, [0.8, 1.3], np.array([1e-2, 0.1]), 2.0)
-    for i, sigma in enumerate((0.8, 1.3)):
-        for j, lam in enumerate((1e-2, 0.1)):
-            total = 0.0
-            for fold in folds:
-                rest = np.setdiff1d(basis_rows, fold)
-                system = NystromSystem(flat[rest], np.full(2, sigma), 2.0)
-                moments = system.moments(flat[complement(fold, len(flat))])
-                model = KEF(sigma, lam).fit(None, flat)
-                model._T = system.parameter(system.solve(moments, lam)[0])
-                total += model.score_matching_loss(None, flat[fold]) * len(fold)
-            assert found[i, j] == pytest.approx(total / len(flat), rel=1e-8)
+    expected = np.zeros((2, 2))
+    for (i, sigma), (j, lam), fold in product(enumerate((0.8, 1.3)), enumerate((1e-2, 0.1)), folds):
+        rest = np.setdiff1d(basis_rows, fold)
+        system = NystromSystem(flat[rest], np.full(2, sigma), 2.0)
+        moments = system.moments(flat[complement(fold, len(flat))])
+        model = KEF(sigma, lam).fit(None, flat)
+        model._T = system.parameter(system.solve(moments, lam)[0])
+        expected[i, j] += model.score_matching_loss(None, flat[fold]) * len(fold) / len(flat)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 def test_the_exact_system_is_kcef_with_a_constant_kernel(flat):

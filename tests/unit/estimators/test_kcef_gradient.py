@@ -10,14 +10,9 @@ from kcde.estimators import KCEF
 from kcde.estimators._kcef import score as scores
 from kcde.estimators._kcef import score_matching
 from kcde.estimators._kcef import selection as rules
-from kcde.estimators._kcef.score import (
-    BlockedHeldOutScore,
-    BoxedScore,
-    HeldOutScore,
-    minimise,
-    minimise_early,
-)
+from kcde.estimators._kcef.score import BlockedHeldOutScore, HeldOutScore
 from kcde.selection import complement, contiguous_folds, kfold
+from naive import slopes
 
 THETA = np.log([1.2, 0.8, 0.7, 1e-2])
 NOTHING = rules.Hyperparameters(None, None, None)
@@ -53,10 +48,8 @@ def test_value_equals_refitting_every_fold(pairs, rng, count):
 
 
 def test_gradient_equals_finite_differences(pairs, rng):
-    score, step, differences = HeldOutScore(*pairs, kfold(30, 5, rng), 2.0), 1e-5, []
-    for axis in np.eye(4):
-        above, below = (evaluate(score, THETA + s * step * axis)[0] for s in (1, -1))
-        differences.append((above - below) / (2 * step))
+    score = HeldOutScore(*pairs, kfold(30, 5, rng), 2.0)
+    differences = slopes(lambda theta: evaluate(score, theta)[0], THETA, 1e-5)
     np.testing.assert_allclose(evaluate(score, THETA)[1], differences, rtol=1e-6)
 
 
@@ -81,7 +74,7 @@ def test_many_rows_are_taken_by_blocks(pairs, rng, monkeypatch):
 
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_minimum_is_better_than_the_start_and_within_the_bounds(larger, isotropic):
-    sigma_x, sigma_y, lam, report = minimise(larger, 2, NOTHING, isotropic)
+    sigma_x, sigma_y, lam, report = scores.minimise(larger, 2, NOTHING, isotropic)
     assert report["score"] < report["start_score"]
     assert report["score"] == pytest.approx(larger(sigma_x, sigma_y, lam)[0])
     slope = larger(sigma_x, sigma_y, lam)[1]
@@ -98,24 +91,22 @@ def test_minimum_is_better_than_the_start_and_within_the_bounds(larger, isotropi
 def test_boxed_gradient_equals_finite_differences(pairs, rng, dimension, isotropic, theta, penalty):
     X, Y = pairs
     score = HeldOutScore(X[:, :dimension], Y, kfold(30, 5, rng), 2.0)
-    objective = BoxedScore(score, dimension, NOTHING, isotropic=isotropic, penalty=penalty)
+    objective = scores.BoxedScore(score, dimension, NOTHING, isotropic=isotropic, penalty=penalty)
     theta = np.array(theta)
     assert objective.start.tolist() == [1.0] * (len(theta) - 1) + [1e-4]
     value, slope = objective(theta)
     p_x = np.broadcast_to(theta[: 1 if isotropic else 2], (dimension,)) if dimension else []
     sigma_x, sigma_y = np.sqrt(0.5 / np.array(p_x)), np.sqrt(0.5 / theta[-2])
     assert value == pytest.approx(score(sigma_x, sigma_y, theta[-1])[0] + penalty * theta @ theta)
-    differences = []
-    for axis in np.eye(len(theta)):
-        above, below = (objective(theta * (1 + s * 1e-6 * axis))[0] for s in (1, -1))
-        differences.append((above - below) / (2e-6 * theta @ axis))
-    np.testing.assert_allclose(slope, differences, rtol=1e-5, atol=1e-7)
+    # λ is small, so that steps are relative.
+    differences = slopes(lambda factors: objective(theta * factors)[0], np.ones(len(theta)))
+    np.testing.assert_allclose(slope, differences / theta, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_what_is_given_stays(larger, isotropic, early):
-    search = partial(minimise_early, penalty=0.1) if early else minimise
+    search = partial(scores.minimise_early, penalty=0.1) if early else scores.minimise
     given = rules.Hyperparameters(np.array([0.9, 1.1]), None, 0.03)
     sigma_x, sigma_y, lam, _ = search(larger, 2, given, isotropic=isotropic)
     np.testing.assert_allclose([*sigma_x, lam], [0.9, 1.1, 0.03])
@@ -133,7 +124,8 @@ def test_singular_systems_count_as_the_worst_point_seen():
         at = np.log(sigma_y)
         return float(at**2 - 3.0 * at), np.array([2.0 * at - 3.0, 0.0])
 
-    _, sigma_y, _, report = minimise_early(score, 0, NOTHING, isotropic=True, penalty=0.0)
+    given = {"isotropic": True, "penalty": 0.0}
+    _, sigma_y, _, report = scores.minimise_early(score, 0, NOTHING, **given)
     assert np.sqrt(0.5) < sigma_y <= 2.0
     assert report["score"] < report["start_score"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kcde.estimators import LSCDE, GaussianProcess
+from kcde.estimators import GaussianProcess
 from kcde.estimators._shared import threads
 from kcde.estimators._shared.threads import thread_limit
 
@@ -26,48 +26,35 @@ def two_threads():
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Numbers of threads while a method of a class runs, as a function that watches it."""
-    found = []
+    """Numbers of threads while two methods of a Gaussian process run."""
+    found = {"_condition": [], "variance": []}
 
-    def watch(cls, name):
-        method = getattr(cls, name)
+    def watch(name):
+        method = getattr(GaussianProcess, name)
 
-        def watched(self, *arguments, **keywords):
-            found.append(blas_threads())
-            return method(self, *arguments, **keywords)
+        def watched(self, *given):
+            found[name].append(blas_threads())
+            return method(self, *given)
 
-        monkeypatch.setattr(cls, name, watched)
-        return found
+        monkeypatch.setattr(GaussianProcess, name, watched)
 
-    return watch
-
-
-@pytest.mark.parametrize(
-    ("model", "method"),
-    [
-        (GaussianProcess(1.0, 0.8, 0.4), "_condition"),
-        (LSCDE(0.6, 0.5, 0.1), "_basis"),
-    ],
-    ids=lambda each: getattr(type(each), "__name__", each),
-)
-def test_a_small_fit_has_one_thread_and_gives_the_others_back(model, method, pairs, seen):
-    found = seen(type(model), method)
-    model.fit(*pairs)
-    assert set(found) == {1}
-    assert blas_threads() == 2
+    for name in found:
+        watch(name)
+    return found
 
 
-def test_predictions_have_one_thread_if_rows_and_fit_are_small(pairs, seen, monkeypatch):
+def test_small_fits_and_predictions_have_one_thread_and_give_it_back(pairs, seen, monkeypatch):
     X, Y = pairs
     model = GaussianProcess(1.0, 0.8, 0.4).fit(X, Y)
-    found = seen(GaussianProcess, "variance")
+    assert set(seen["_condition"]) == {1}
+    assert blas_threads() == 2
     model.log_density(X, Y)
     model.interval(X, 0.9)
     monkeypatch.setattr(threads, "SMALL_ROWS", 40)
     model.log_density(np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0))
     monkeypatch.setattr(threads, "SMALL_ROWS", 29)
     model.log_density(X[:2], Y[:2])
-    assert found == [1, 1, 2, 2]
+    assert seen["variance"] == [1, 1, 2, 2]
 
 
 def test_a_fit_in_another_python_thread_meanwhile_changes_nothing():

@@ -7,57 +7,26 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import clone
 
-from contracted import QUICK
-from kcde.estimators import (
-    DDE,
-    KCEF,
-    KEF,
-    LSCDE,
-    NADE,
-    Conformal,
-    Defensive,
-    GaussianProcess,
-    Standardised,
-    estimator_class,
-)
+from contracted import make
+from kcde.estimators import KCEF, Conformal, Defensive, GaussianProcess, Standardised
 from kcde.estimators._kcef.selection import CheckedRule, _interpolated, _LikelihoodSearch
 from kcde.experiments import methods
 from kcde.selection import complement, kfold
-
-
-@pytest.fixture
-def model():
-    return Standardised(KCEF(1.0, 1.0, 0.01))
-
-
-def test_density_changes_by_the_jacobian_under_an_affine_change(pairs, model):
-    X, Y = pairs
-    plain = model.fit(X, Y).log_density(X, Y)
-    moved = model.fit(3 * X - 7, 5 * Y + 2).log_density(3 * X - 7, 5 * Y + 2)
-    np.testing.assert_allclose(moved, plain - np.log(5.0), rtol=1e-9)
-
-
-def test_expectation_and_samples_are_in_original_units(pairs, model, rng):
-    X, Y = pairs
-    model.fit(X, 100 * Y + 50)
-    mean = model.conditional_expectation(lambda y: y, X[:2])
-    draws = model.sample(X[:2], 4000, rng)
-    np.testing.assert_allclose(draws.mean(axis=1), mean, atol=6)
-
-
-def test_constant_x_column_is_dropped_and_recorded(pairs, model):
-    X, Y = pairs
-    expected = model.fit(X, Y).log_density(X, Y)
-    wide = np.column_stack([X[:, 0], np.full(len(X), 0.1), X[:, 1]])
-    np.testing.assert_allclose(model.fit(wide, Y).log_density(wide, Y), expected)
-    assert model.dropped_ == [1]
-
 
 matplotlib.use("Agg")
 
 
 def process():
     return GaussianProcess(1.0, 0.8, 0.5)
+
+
+def test_a_constant_column_of_x_is_dropped_and_recorded(pairs):
+    X, Y = pairs
+    model = Standardised(KCEF(1.0, 1.0, 0.01))
+    expected = model.fit(X, Y).log_density(X, Y)
+    wide = np.column_stack([X[:, 0], np.full(len(X), 0.1), X[:, 1]])
+    np.testing.assert_allclose(model.fit(wide, Y).log_density(wide, Y), expected)
+    assert model.dropped_ == [1]
 
 
 def test_intervals_are_quantiles_at_the_score_of_the_right_rank(pairs):
@@ -78,11 +47,9 @@ def test_intervals_are_quantiles_at_the_score_of_the_right_rank(pairs):
 def test_all_else_is_that_of_the_density(pairs, rng):
     frame, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pairs[1]
     model = clone(Conformal(Standardised(process()))).fit(frame, Y)
-    for name in ("score", "cdf", "crps", "cdf_and_crps", "log_density"):
-        found, expected = (getattr(each, name)(frame, Y) for each in (model, model.estimator_))
-        np.testing.assert_array_equal(found, expected)
-    for name in ("mean", "mode", "variance"):
-        found, expected = (getattr(each, name)(frame) for each in (model, model.estimator_))
+    names = dict.fromkeys(("score", "cdf", "crps", "cdf_and_crps", "log_density"), (frame, Y))
+    for name, given in (names | dict.fromkeys(("mean", "mode", "variance"), (frame,))).items():
+        found, expected = (getattr(each, name)(*given) for each in (model, model.estimator_))
         np.testing.assert_array_equal(found, expected)
     at, inside = (each.density_at(Y)(frame) for each in (model, model.estimator_))
     np.testing.assert_array_equal(at, inside)
@@ -93,9 +60,8 @@ def test_all_else_is_that_of_the_density(pairs, rng):
 @pytest.mark.parametrize("name", ["KEF", "EpsilonKDE"])
 def test_mode_is_the_highest_of_a_fine_grid(name, pairs):
     X, Y = pairs
-    cls = estimator_class(name)
-    X = X[:, :0] if cls.tags.unconditional else X
-    model = cls(**QUICK[name]).fit(X, Y)
+    X = X[:, :0] if name == "KEF" else X
+    model = make(name).fit(X, Y)
     y = np.linspace(-3, 3, 20001)
     density = model.log_density_at(y[:, None])(X[:5])
     found = model.mode(X[:5])
@@ -129,35 +95,22 @@ def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
             Conformal(process(), share=share).fit(*pairs)
 
 
-GIVEN = {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1}
-
-
 def naive(inner, X, Y, weight, std):
-    """Return the log density of the mixture, pair by pair."""
-    found = []
-    for x, y in zip(X, Y, strict=True):
-        p = np.exp(inner.log_density(x[None], y[None])[0])
-        found.append(np.log((1 - weight) * p + weight * np.prod(norm.pdf(y, 0.0, std))))
-    return np.array(found)
+    """Return the log density of the mixture."""
+    floor = norm.pdf(Y, 0.0, std).prod(axis=1)
+    return np.log((1 - weight) * np.exp(inner.log_density(X, Y)) + weight * floor)
 
 
 @pytest.mark.parametrize(("base_std", "std"), [(None, 2.0), (3.0, 3.0)])
-def test_density_equals_a_naive_loop(pairs, base_std, std):
-    X, Y = pairs
-    model = Defensive(LSCDE(**GIVEN), 0.05, base_std).fit(X, Y)
-    expected = naive(LSCDE(**GIVEN).fit(X, Y), X, Y, 0.05, std)
-    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
-
-
-def test_several_y(pairs):
-    X, Y = pairs[0], np.hstack([pairs[1], pairs[1] ** 2])
-    inner = GaussianProcess(1.0, 0.8, 0.4)
-    model = Defensive(inner, 0.2).fit(X, Y)
-    expected = naive(inner.fit(X, Y), X, Y, 0.2, 2.0)
-    np.testing.assert_allclose(model.log_density(X, Y), expected, rtol=1e-10)
+def test_density_is_that_of_the_mixture(pairs, base_std, std):
+    (X, Y), inner = pairs, process()
+    for y in (Y, np.hstack([Y, Y**2])):
+        model = Defensive(inner, 0.2, base_std).fit(X, y)
+        expected = naive(inner.fit(X, y), X, y, 0.2, std)
+        np.testing.assert_allclose(model.log_density(X, y), expected, rtol=1e-10)
     mean, draws = model.mean(X[:2]), model.sample(X[:2], 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.05)
-    np.testing.assert_allclose(model.conditional_expectation(lambda y: y, X[:2]), mean, atol=1e-2)
+    np.testing.assert_allclose(model.conditional_expectation(lambda y: y, X[:2]), mean, atol=2e-2)
 
 
 def test_the_given_estimator_is_cloned_and_the_default_takes_its_parameters(pairs):
@@ -207,7 +160,7 @@ def test_interpolated_nodes_and_the_normaliser_are_those_of_a_fine_grid():
 
 def test_tags_are_those_of_the_estimator_inside():
     assert Defensive.tags.array_api
-    assert not Defensive(NADE()).tags.array_api
-    assert Defensive(KEF()).tags.unconditional
-    assert not Defensive(DDE()).tags.exact_sampler
-    assert methods.backend_of(Defensive(NADE()), "numpy") == "numpy"
+    assert not Defensive(make("NADE")).tags.array_api
+    assert Defensive(make("KEF")).tags.unconditional
+    assert not Defensive(make("DDE")).tags.exact_sampler
+    assert methods.backend_of(Defensive(make("NADE")), "numpy") == "numpy"

@@ -1,13 +1,13 @@
 """What several experiments are tested on: made-up data, and arrays that stay off the host."""
 
 import json
-import sys
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from devices import stand_in
 from kcde import scores
 from kcde.experiments.runner import run
 
@@ -30,9 +30,8 @@ def launch(smoke, tmp_path_factory):
         run(cls(*given, data_dir=smoke[0], catalogue=smoke[1], **changes), out)
         with np.load(out.with_suffix(".npz")) as stored:
             arrays = dict(stored)
-        return Done(
-            scores.read([out]), arrays, json.loads(out.with_suffix(".json").read_text()), out
-        )
+        info = json.loads(out.with_suffix(".json").read_text())
+        return Done(scores.read([out]), arrays, info, out)
 
     return launched
 
@@ -40,13 +39,4 @@ def launch(smoke, tmp_path_factory):
 @pytest.fixture
 def device(strict, monkeypatch):
     """The strict namespace in place of cupy."""
-
-    def asarray(values, backend="numpy"):
-        values = np.asarray(values, dtype=np.float64)
-        return strict.asarray(values) if backend == "cupy" else values
-
-    for name, module in list(sys.modules.items()):
-        if name.startswith("kcde.experiments"):
-            for function, other in (("asarray", asarray), ("resolve_backend", lambda name: name)):
-                if hasattr(module, function):
-                    monkeypatch.setattr(module, function, other)
+    stand_in(monkeypatch, strict)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
 from kcde import scores
@@ -14,6 +15,7 @@ from kcde.experiments.donut import Donut
 from kcde.experiments.terrain import FOLDS, RANDOM, Terrain
 from kcde.experiments.traffic import TrafficByTime
 from kcde.seeding import rng_of
+from kcde.selection import complement
 
 OPTIONS = {"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}
 TWO = {
@@ -36,20 +38,11 @@ def values(frame, split=0, **setting):
     return dict(zip(rows["metric"], rows["value"], strict=True))
 
 
-# ---- settings ------------------------------------------------------------------------------------
-
-
-def median_of_pairs(points):
-    """Every pair once, by a loop."""
-    pairs = [(a, b) for i, a in enumerate(points) for b in points[i + 1 :]]
-    return np.median([np.linalg.norm(a - b) for a, b in pairs])
-
-
 def test_settings_of_the_donut_by_hand():
     X, Y = made_up.donut_draw(2, rng_of("test-cdo-settings", "donut"))
     found = _conditional.authors("donut", "CDO", X, Y)
     assert found["kernel_x"] == "laplace"
-    assert found["bandwidth_x"] == pytest.approx(median_of_pairs(X) / np.sqrt(2))
+    assert found["bandwidth_x"] == pytest.approx(np.median(pdist(X)) / np.sqrt(2))
     # 62² points against 100 rows, and against more rows than points.
     assert found["regularization"] == found["output_regularization"] == pytest.approx(1 / 62)
     few = _conditional.authors("donut", "CDO", X[:30], Y[:30])
@@ -66,7 +59,7 @@ def test_settings_of_traffic_by_hand(rng):
     Y = rng.uniform(0, 1, (len(X), 1))
     found = _conditional.authors("traffic", "CDO", X, Y)
     # Inputs that repeat count once.
-    expected = [np.sqrt(median_of_pairs(column[:, None])) / 4 for column in inputs.T]
+    expected = [np.sqrt(np.median(pdist(column[:, None]))) / 4 for column in inputs.T]
     assert found["bandwidth_x"] == pytest.approx(expected)
     width = np.ptp(Y)
     grid = np.linspace(Y.min() - width / 10, Y.max() + width / 10, 1008)
@@ -75,28 +68,15 @@ def test_settings_of_traffic_by_hand(rng):
     assert found["regularization"] == pytest.approx(1008**-0.441)
 
 
-# ---- smoothers -----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def surface():
-    """A tilted plane on a grid of step 8, with some rows left out, and those."""
-    ticks = 8.0 * np.arange(9)
-    X = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
-    Y = 3.0 + 0.5 * X[:, :1] - 0.2 * X[:, 1:]
-    held = np.array([12, 13, 40, 66])
-    return np.delete(X, held, axis=0), np.delete(Y, held, axis=0), X[held], Y[held]
-
-
-def smoother(name, X, Y):
-    return _conditional.MAKERS[name]("terrain", X, Y, np.random.default_rng(0)).fit(X, Y)
-
-
 @pytest.mark.parametrize("name", ["linear-interpolation", "Clough-Tocher"])
-def test_a_plane_is_interpolated_exactly_and_beyond_it_the_nearest_row_counts(surface, name):
-    X, Y, at, expected = surface
-    model = smoother(name, X, Y)
-    np.testing.assert_allclose(model.mean(at), expected, atol=1e-4)
+def test_a_plane_is_interpolated_exactly_and_beyond_it_the_nearest_row_counts(name):
+    """On a grid of step 8, with some rows left out."""
+    X = 8.0 * np.stack(np.meshgrid(np.arange(9), np.arange(9)), axis=-1).reshape(-1, 2)
+    Y, held = 3.0 + 0.5 * X[:, :1] - 0.2 * X[:, 1:], np.array([12, 13, 40, 66])
+    rest = complement(held, 81)
+    make = _conditional.MAKERS[name]
+    model = make("terrain", X[rest], Y[rest], np.random.default_rng(0)).fit(X[rest], Y[rest])
+    np.testing.assert_allclose(model.mean(X[held]), Y[held], atol=1e-4)
     outside = np.array([[-30.0, 0.0], [64.0, 90.0]])
     np.testing.assert_allclose(model.mean(outside)[:, 0], [3.0, 3.0 + 32.0 - 12.8])
 
@@ -113,9 +93,6 @@ def test_smoothing_equals_a_naive_loop(rng, kernel, power):
         spread = np.average((Y[:, 0] - mean) ** 2, weights=weights)
         assert model.mean(x[None])[0, 0] == pytest.approx(mean, rel=1e-9)
         assert model.variance(x[None])[0, 0] == pytest.approx(spread, abs=1e-8)
-
-
-# ---- donut ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
@@ -153,9 +130,6 @@ def test_a_failed_fit_is_rows_that_say_why(run, cls, rows):
     assert failed["detail"].str.contains("bandwidth_x").all()
 
 
-# ---- terrain -------------------------------------------------------------------------------------
-
-
 def test_folds_are_a_partition_and_splits_a_fifth():
     every = terrain.parts("some", 57, 10, 3)
     folds = [part for part in every if part.protocol == FOLDS]
@@ -190,9 +164,6 @@ def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
     frame, _ = run(Terrain, "GaussianProcess", settings="authors")
     found = values(frame, protocol=FOLDS)
     assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
-
-
-# ---- traffic -------------------------------------------------------------------------------------
 
 
 def test_errors_of_traffic_are_those_of_a_fit_by_hand(run, smoke):
@@ -237,9 +208,7 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(run, monkeypatc
 def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(run, smoke):
     _, arrays = run(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
     split = open_traffic("smoke-traffic", *smoke).split(0)
-    every = arrays["inputs"][0][:, 0].tolist()
-    gaps = [abs(a - b) for i, a in enumerate(every) for b in every[:i]]
-    scale = np.sqrt(np.median(gaps)) / 4
+    scale = np.sqrt(np.median(pdist(arrays["inputs"][0][:, :1]))) / 4
     for place in (0, 17, 40):
         day, slot = arrays["inputs"][0, place]
         here = split.X[:, 1] == slot

@@ -104,9 +104,6 @@ def test_exact_scores_are_the_bounds_of_the_grid_data(launch):
     assert wide["independence"][1] == pytest.approx(np.log(volume), abs=0.05)
 
 
-# ---- a network -----------------------------------------------------------------------------------
-
-
 def test_metrics_of_orders_by_hand():
     by_order = np.log([[0.5, 0.5], [0.2, 0.8], [0.4, 0.1]])
     found = metrics(by_order)

@@ -94,21 +94,16 @@ def test_a_joint_density_is_scored_on_x_and_y_and_on_its_parts(launch, smoke):
     frame, *_ = launch(RBenchmark, "smoke-mixed", "NADE", **job)
     data = load("smoke-mixed", smoke[0], catalogue=smoke[1])
     columns = np.hstack([data.X, data.Y])
-    halves = [half_split("smoke-mixed", split, len(columns)) for split in range(2)]
-    scaled = [(columns - columns[k].mean(axis=0)) / columns[k].std(axis=0) for k, _ in halves]
-    models = [NADE(**NETWORK, random_state=split_seed("smoke-mixed", k)) for k in range(2)]
-    trainings = [Z[train] for Z, (train, _) in zip(scaled, halves, strict=True)]
-    for model, Z in zip(models, trainings, strict=True):
-        model.fit(Z[:, :0], Z)
-    for split, (model, Z, (_, test)) in enumerate(zip(models, scaled, halves, strict=True)):
+    for split in range(2):
+        train, test = half_split("smoke-mixed", split, len(columns))
+        Z = (columns - columns[train].mean(axis=0)) / columns[train].std(axis=0)
+        model = NADE(**NETWORK, random_state=split_seed("smoke-mixed", split))
+        model.fit(Z[train, :0], Z[train])
         found = of(frame, split)
         assert found[NLL] == pytest.approx(-model.score(None, Z[test]), rel=1e-6)
         of_y = model.factor_log_density(None, Z[test])[:, -1]
         assert found[NLL_CONDITIONAL] == pytest.approx(-of_y.mean(), rel=1e-6)
         assert found[NLL] == pytest.approx(found[NLL_X] + found[NLL_CONDITIONAL], rel=1e-9)
-
-
-# ---- larger sets ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -137,9 +132,6 @@ def test_a_set_with_more_rows_than_a_method_takes_is_left_out(launch, data, monk
         if not fitted:
             assert set(frame["metric"]) == {NEEDED_SECONDS}
             np.testing.assert_allclose(frame["value"], [60.0 * (n / most) ** 3 for n in sizes])
-
-
-# ---- readings of table 1 -------------------------------------------------------------------------
 
 
 def test_a_reading_is_a_fit_with_its_grid_and_folds(launch, smoke, monkeypatch):

@@ -73,9 +73,8 @@ def test_models_of_the_shown_pair_see_its_columns_and_the_rows_of_all(launch, sm
     every = launch(Samples, **INVERSE)
     named = INVERSE | {"method": "KCEF-F-pair-inverse", "columns": "shown-pair"}
     shown = launch(Samples, **named)
-    np.testing.assert_allclose(
-        shown.arrays["reference"], every.arrays["reference"][..., 1:], rtol=1e-12
-    )
+    reference = every.arrays["reference"][..., 1:]
+    np.testing.assert_allclose(shown.arrays["reference"], reference, rtol=1e-12)
     split = open_problem("smoke-joint", *smoke).split(0)
     model = JointDensity(KCEF(**QUICK)).fit(None, split.train[:, 1:])
     rng = rng_of("samples", "smoke-joint", "KCEF-F-pair-inverse", 0)
@@ -96,9 +95,6 @@ def test_hyperparameters_come_from_the_factors(launch, monkeypatch):
     monkeypatch.setattr(LSCDE, "_select", refuse)
     taken = launch(Samples, **job, files=(factors.out,))
     np.testing.assert_array_equal(tuned.arrays["samples"], taken.arrays["samples"])
-
-
-# ---- similarity ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -147,8 +143,7 @@ def test_variants_differ_in_reference_columns_and_draws_and_state_the_worse_mixi
 
 OPTIONS = {"base": "uniform", "bandwidth_scale": 0.1, "hidden_units": 8, "latent": 4}
 OPTIONS |= {"validation": 0, "batch_size": 20}
-JOB = {"dataset": "grid", "method": "DDE", "seeds": 2, "samples": 400, "iterations": 100}
-JOB |= {"options": OPTIONS}
+JOB = {"dataset": "grid", "method": "DDE", "iterations": 100, "options": OPTIONS}
 
 
 def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(launch):

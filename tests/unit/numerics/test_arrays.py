@@ -9,18 +9,8 @@ import numpy as np
 import pytest
 
 from devices import ON_GPU
-from kcde import arrays, memory, selection
+from kcde import arrays, linalg, memory, selection
 from kcde.kernels import GaussianKernel
-from kcde.linalg import (
-    conjugate_gradients,
-    factor_positive_definite,
-    few_steps,
-    nonnegative_least_squares,
-    solve_positive_definite,
-    symmetric_spectrum,
-)
-from kcde.memory import InsufficientMemory, free_host_bytes, require_memory
-from kcde.selection import subsample, tuning_rows
 
 
 @pytest.mark.parametrize("columns", [(), (3,)])
@@ -30,16 +20,9 @@ def test_triangular_solve(xp, host, rng, transpose, columns):
     b = rng.standard_normal((5, *columns))
     kept = arrays.solve_triangular(xp.asarray(L), xp.asarray(b), transpose=transpose)
     np.testing.assert_allclose((L.T if transpose else L) @ host(kept), b, atol=1e-12)
-    lost = arrays.solve_triangular(
-        xp.asarray(L), xp.asarray(b.copy()), transpose=transpose, overwrite_b=True
-    )
+    options = {"transpose": transpose, "overwrite_b": True}
+    lost = arrays.solve_triangular(xp.asarray(L), xp.asarray(b.copy()), **options)
     np.testing.assert_array_equal(host(lost), host(kept))
-
-
-def test_add_to_diagonal(xp, host, rng):
-    A = rng.standard_normal((3, 3))
-    found = arrays.add_to_diagonal(xp.asarray(A.copy()), xp.asarray(np.array([1.0, 2.0, 3.0])))
-    np.testing.assert_array_equal(host(found), A + np.diag([1.0, 2.0, 3.0]))
 
 
 def test_row_blocks_cover_all_rows_once():
@@ -71,11 +54,13 @@ def test_largest_rows_and_the_largest_of_the_others(xp, count):
     assert 1 in rows
 
 
-def test_sums_of_runs(xp, host, rng):
-    values = rng.standard_normal((7, 3))
-    expected = [values[:2].sum(axis=0), values[2:3].sum(axis=0), values[3:].sum(axis=0)]
-    found = arrays.sum_runs(xp.asarray(values), np.array([0, 2, 3]))
-    np.testing.assert_allclose(host(found), expected, rtol=1e-12)
+def test_sums_of_runs_and_to_the_diagonal(xp, host, rng):
+    values, starts = rng.standard_normal((7, 3)), np.array([0, 2, 3])
+    found = arrays.sum_runs(xp.asarray(values), starts)
+    np.testing.assert_allclose(host(found), np.add.reduceat(values, starts), rtol=1e-12)
+    A, added = values[:3], np.array([1.0, 2.0, 3.0])
+    found = arrays.add_to_diagonal(xp.asarray(A.copy()), xp.asarray(added))
+    np.testing.assert_array_equal(host(found), A + np.diag(added))
 
 
 def test_factors_in_place_take_no_copy_and_put_the_matrix_back(in_place, host, rng):
@@ -121,7 +106,7 @@ def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
 def test_solution_satisfies_the_system(xp, host, rng):
     A = rng.standard_normal((6, 6))
     A, b = A @ A.T, rng.standard_normal((6, 2))
-    solution = solve_positive_definite(xp.asarray(A), xp.asarray(b), shift=0.5)
+    solution = linalg.solve_positive_definite(xp.asarray(A), xp.asarray(b), shift=0.5)
     np.testing.assert_allclose((A + 0.5 * np.eye(6)) @ host(solution.x), b, atol=1e-10)
     assert solution.jitter == 0.0
 
@@ -129,7 +114,7 @@ def test_solution_satisfies_the_system(xp, host, rng):
 def test_inverse_of_a_factor(xp, host, rng):
     root = rng.standard_normal((6, 9))
     A = root @ root.T
-    inverse = host(factor_positive_definite(xp.asarray(A), shift=0.3).inverse_root())
+    inverse = host(linalg.factor_positive_definite(xp.asarray(A), shift=0.3).inverse_root())
     np.testing.assert_allclose(inverse @ (A + 0.3 * np.eye(6)) @ inverse.T, np.eye(6), atol=1e-12)
     np.testing.assert_allclose(inverse, np.tril(inverse))
 
@@ -137,12 +122,12 @@ def test_inverse_of_a_factor(xp, host, rng):
 def test_jitter_is_returned_and_logged(xp, caplog):
     singular = xp.asarray(np.ones((4, 4)))
     with caplog.at_level(logging.WARNING, logger="kcde.linalg"):
-        solution = solve_positive_definite(singular, xp.asarray(np.ones(4)))
+        solution = linalg.solve_positive_definite(singular, xp.asarray(np.ones(4)))
     assert solution.jitter > 0
     assert "4 x 4" in caplog.text
 
 
-@pytest.mark.parametrize("function", [factor_positive_definite, symmetric_spectrum])
+@pytest.mark.parametrize("function", [linalg.factor_positive_definite, linalg.symmetric_spectrum])
 @pytest.mark.parametrize("matrix", [[[1.0, np.nan], [np.nan, 1.0]], [[1.0, 0.0], [0.0, -0.5]]])
 def test_matrices_that_are_not_finite_or_not_definite_are_refused(xp, function, matrix):
     with pytest.raises(np.linalg.LinAlgError):
@@ -152,7 +137,7 @@ def test_matrices_that_are_not_finite_or_not_definite_are_refused(xp, function, 
 def test_spectrum_reconstructs_and_is_not_negative(xp, host, rng):
     A = rng.standard_normal((7, 3))
     A = A @ A.T
-    values, vectors = map(host, symmetric_spectrum(xp.asarray(A)))
+    values, vectors = map(host, linalg.symmetric_spectrum(xp.asarray(A)))
     assert (values >= 0).all()
     np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, A, atol=1e-12)
 
@@ -166,8 +151,8 @@ def test_a_matrix_without_its_upper_triangle_is_written_again_where_it_has_no_fa
         matrix[...] = np.tril(singular)
 
     matrix = np.tril(singular)
-    found = factor_positive_definite(matrix, overwrite=True, refill=write)
-    expected = factor_positive_definite(singular)
+    found = linalg.factor_positive_definite(matrix, overwrite=True, refill=write)
+    expected = linalg.factor_positive_definite(singular)
     assert written
     assert all(each is matrix for each in written)
     assert found.jitter == expected.jitter > 0.0
@@ -183,44 +168,36 @@ def test_a_large_shift_takes_few_steps_to_rounding():
     A, shift = _gram(), 1e4
     b = np.random.default_rng(1).normal(size=(len(A), 3))
     b[:, 1] = 0.0
-    steps = few_steps(A, shift)
+    steps = linalg.few_steps(A, shift)
     assert steps <= 8
     exact = np.linalg.solve(A + shift * np.eye(len(A)), b)
-    found = conjugate_gradients(A, b, shift, steps)
+    found = linalg.conjugate_gradients(A, b, shift, steps)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-15 * np.abs(exact).max())
     assert not found[:, 1].any()
 
 
 def test_few_steps_are_not_promised_where_many_are_needed():
     A = _gram()
-    assert not any(few_steps(A, shift) for shift in (1e-3, 0.0, 1e-320))
-    assert few_steps(A[:100, :100], 1.0) is None
+    assert not any(linalg.few_steps(A, shift) for shift in (1e-3, 0.0, 1e-320))
+    assert linalg.few_steps(A[:100, :100], 1.0) is None
     A[0, 0] = np.nan
-    assert few_steps(A, 1e4) is None
-
-
-def problem(rng, M):
-    """Columns that are close to their neighbours, as those of Gaussians on a grid."""
-    z = np.linspace(-3.0, 3.0, M)
-    A = np.exp(-0.5 * ((np.linspace(-4, 4, 60)[:, None] - z) / 0.3) ** 2)
-    return A, rng.standard_normal((5, 60)) + 0.5
+    assert linalg.few_steps(A, 1e4) is None
 
 
 @pytest.mark.parametrize("M", [40, 601, 1500])
 def test_no_direction_descends(rng, M):
-    A, B = problem(rng, M)
-    gamma = nonnegative_least_squares(A, B)
+    """Columns are close to their neighbours, as those of Gaussians on a grid."""
+    z = np.linspace(-3.0, 3.0, M)
+    A = np.exp(-0.5 * ((np.linspace(-4, 4, 60)[:, None] - z) / 0.3) ** 2)
+    B = rng.standard_normal((5, 60)) + 0.5
+    gamma = linalg.nonnegative_least_squares(A, B)
     assert gamma.shape == (5, M)
     assert (gamma >= 0.0).all()
     gradient = (B - gamma @ A.T) @ A
     assert gradient.max() < 1e-6
     assert np.abs(gradient[gamma > 0.0]).max() < 1e-6
-
-
-def test_no_rows_and_no_solution_but_zero(rng):
-    A, _ = problem(rng, 700)
-    assert nonnegative_least_squares(A, np.empty((0, 60))).shape == (0, 700)
-    np.testing.assert_array_equal(nonnegative_least_squares(A, -np.ones((2, 60))), 0.0)
+    assert linalg.nonnegative_least_squares(A, np.empty((0, 60))).shape == (0, M)
+    np.testing.assert_array_equal(linalg.nonnegative_least_squares(A, -np.ones((2, 60))), 0.0)
 
 
 def test_folds_partition_the_rows_evenly(rng):
@@ -249,12 +226,10 @@ def test_rows_of_one_label_are_in_one_fold(rng):
     labels = np.array([0, 3, 1, 1, 2, 0, 4, 3, 3, 5, 6, 1])
     folds = selection.grouped_kfold(labels, 3, rng)
     np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(12))
-    for label in range(7):
-        rows = np.flatnonzero(labels == label)
-        assert sum(bool(np.isin(rows, fold).any()) for fold in folds) == 1
     counts = [len(set(labels[fold])) for fold in folds]
+    assert sum(counts) == 7
     assert max(counts) - min(counts) <= 1
-    with pytest.raises(ValueError, match="together needs at least 5 groups; got 2"):
+    with pytest.raises(ValueError, match="groups"):
         selection.grouped_kfold(np.array([0, 1, 0, 1, 0, 1]), 5, rng)
 
 
@@ -264,7 +239,7 @@ def grid(*sizes, step=8.0):
 
 
 def drawn(X, most, seed=3):
-    return tuning_rows(X, most, np.random.default_rng(seed))
+    return selection.tuning_rows(X, most, np.random.default_rng(seed))
 
 
 def test_of_a_grid_they_are_a_block_in_each_quarter():
@@ -291,16 +266,16 @@ def test_of_a_grid_they_are_a_block_in_each_quarter():
 )
 def test_other_rows_are_random(X):
     rows = drawn(X, 100)
-    expected = subsample(len(X), 100, np.random.default_rng(3))
+    expected = selection.subsample(len(X), 100, np.random.default_rng(3))
     np.testing.assert_array_equal(rows, expected)
 
 
 @pytest.mark.parametrize("most", [0, -5])
 def test_fewer_than_one_row_are_refused(most):
-    with pytest.raises(ValueError, match=f"at most {most} rows .* set tuning_rows"):
+    with pytest.raises(ValueError, match="tuning_rows"):
         drawn(grid(30, 21), most)
-    with pytest.raises(ValueError, match="set tuning_rows"):
-        subsample(100, most, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="tuning_rows"):
+        selection.subsample(100, most, np.random.default_rng(0))
 
 
 GIB = 1 << 30
@@ -335,7 +310,7 @@ def test_the_least_of_what_limits_leave_is_free(proc, tmp_path, group, environme
     (tmp_path / "slice/job").mkdir(parents=True)
     for name, text in group.items():
         (tmp_path / f"slice/job/memory.{name}").write_text(f"{text}\n")
-    assert free_host_bytes(proc, tmp_path, environment) == expected
+    assert memory.free_host_bytes(proc, tmp_path, environment) == expected
 
 
 def numbers(n):
@@ -344,11 +319,11 @@ def numbers(n):
 
 def test_the_largest_that_fits_is_named_and_fits(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda like: 123_456_789)
-    with pytest.raises(InsufficientMemory) as refused:
-        require_memory(np.ones(1), "the fit", 60000, numbers, remedy="buy some")
+    with pytest.raises(memory.InsufficientMemory) as refused:
+        memory.require_memory(np.ones(1), "the fit", 60000, numbers, remedy="buy some")
     assert "buy some" in str(refused.value)
     largest = int(re.search(r"fits is (\d+)", str(refused.value))[1])
     assert 8 * numbers(largest) <= 123_456_789 < 8 * numbers(largest + 1)
-    require_memory(np.ones(1), "the fit", largest, numbers)
-    with pytest.raises(InsufficientMemory):
-        require_memory(np.ones(1), "the fit", largest + 1, numbers)
+    memory.require_memory(np.ones(1), "the fit", largest, numbers)
+    with pytest.raises(memory.InsufficientMemory):
+        memory.require_memory(np.ones(1), "the fit", largest + 1, numbers)

@@ -75,12 +75,11 @@ def test_a_chain_that_starts_nowhere_is_refused(rng):
     def nowhere(Y):
         return np.full(len(Y), -np.inf), Y
 
-    with pytest.raises(ValueError, match="5 of 5 chains start where"):
+    with pytest.raises(ValueError, match="5 of 5 chains"):
         hmc(nowhere, np.ones((5, 1)), rng)
-    with pytest.raises(ValueError, match="thin must lie between 1 and iterations, 5"):
-        hmc(gaussian, np.ones((5, 2)), rng, iterations=5)
-    with pytest.raises(ValueError, match="leapfrog_steps"):
-        hmc(gaussian, np.ones((5, 2)), rng, leapfrog_steps=2.5)
+    for named, wrong in (("thin", {"iterations": 5}), ("leapfrog", {"leapfrog_steps": 2.5})):
+        with pytest.raises(ValueError, match=named):
+            hmc(gaussian, np.ones((5, 2)), rng, **wrong)
 
 
 @pytest.mark.parametrize("width", [0.05, 0.7, 3.0])
@@ -114,9 +113,8 @@ def test_tabulated_target_equals_the_model(model, rng):
     value, gradient = model._hmc_target(X, rows)(Y)
     exact = model.log_unnormalized(X[rows], Y) + np.log(2.0 * np.sqrt(2 * np.pi))
     np.testing.assert_allclose(value, exact, atol=1e-4)
-    np.testing.assert_allclose(
-        gradient, model.log_unnormalized_gradient(X[rows], Y), atol=1e-2, rtol=1e-4
-    )
+    slope = model.log_unnormalized_gradient(X[rows], Y)
+    np.testing.assert_allclose(gradient, slope, atol=1e-2, rtol=1e-4)
 
 
 def test_kcef_hmc_has_the_moments_of_quadrature(model, rng):
