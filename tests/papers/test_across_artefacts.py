@@ -69,7 +69,7 @@ def test_the_first_without_a_failure_is_recommended_by_rank_then_loss(tmp_path):
     assert cross.answer(table_of(cells)).startswith("**Take NADE**")
     cells["c", "NADE"][0] = None
     path = tmp_path / "scores.csv"
-    frame(cells).to_csv(path, index=False)
+    scores.write(path, frame(cells).to_dict("records"), {})
     drawing.make(ALL, [path], tmp_path)
     page = (tmp_path / "across/all_methods.md").read_text(encoding="utf-8")
     assert "**Take GaussianProcess-ML**" in page
@@ -109,7 +109,7 @@ def test_larger_sets_have_means_failed_splits_and_what_was_not_fitted(tmp_path):
     both.append(frame({("b", "KCEF"): [0.8, 0.9, 1.0]}, NLL_QUADRATURE, "larger_sets"))
     both.append(frame({("a", "KCEF"): [80.0, 7300.0]}, "needed_seconds", "larger_sets"))
     path = tmp_path / "scores.csv"
-    pd.concat(both).to_csv(path, index=False)
+    scores.write(path, pd.concat(both).to_dict("records"), {})
     drawing.make(LARGER, [path], tmp_path)
     found = pd.read_csv(tmp_path / "across/larger_sets.csv")
     found = found.set_index(["panel", "method", "series"])

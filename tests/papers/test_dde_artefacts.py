@@ -190,10 +190,10 @@ def test_d4_wants_every_mode_and_samples_near_the_data(draw, how, verdict, tmp_p
 
 def test_a_seed_that_diverged_has_no_shares_and_did_not_converge(tmp_path):
     paths = write(tmp_path)
-    with np.load(paths[0].with_suffix(".npz")) as stored:
-        changed = dict(stored)
+    changed = score_files.arrays_beside(paths[0])
     changed["samples_all"][1], changed["history_mmd2"][1:] = np.nan, np.nan
-    np.savez(paths[0].with_suffix(".npz"), **changed)
+    rows = score_files.read(paths[:1]).to_dict("records")
+    score_files.write(paths[0], rows, {}, changed)
     table = measured(paths)
     ring = table[table["dataset"] == "ring"]
     assert set(ring.loc[ring["metric"] == f"{claims.SHARE}:radius 1", "split"]) == {0, 2}
@@ -270,7 +270,7 @@ def test_figures_1_and_2_have_points_and_f_where_they_were_stored(tmp_path):
     stored |= {"snapshots": rng.normal(size=(3, 600, 2)), "train": rng.normal(size=(30, 2))}
     stored |= {"samples_all": rng.normal(size=(2, 9, 2)), "samples": rng.normal(size=(1200, 2))}
     stored |= {"history_iteration": np.array([0, 100]), "history_mmd2": rng.uniform(size=(2, 2))}
-    np.savez(path.with_suffix(".npz"), **stored)
+    score_files.write(path, [], {}, stored)
     share = cell("ring", "DDE", [0.2, 0.4], f"{claims.SHARE}:radius 1")
     made = artefacts.FIG1.build(artefacts.FIG1, share, [path])
     f = made[made["kind"] == "surface"]

@@ -1,7 +1,5 @@
 """kcef figures: claims that hold, fail and cannot be decided; curves, gaps and points."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -192,10 +190,8 @@ def test_points_are_those_of_the_shown_columns_and_the_first_seed_that_did_not_f
     drawn = np.random.default_rng(0).normal(size=(3, 2000, 4))
     drawn[0] = np.nan
     paths = [tmp_path / f"red-wine/{method}.csv" for method in ("KCEF-F", "KEF")]
-    paths[0].parent.mkdir()
     for path in paths:
-        np.savez(path.with_suffix(".npz"), samples=drawn, reference=drawn[1:])
-        path.with_suffix(".json").write_text(json.dumps(info))
+        scores.write(path, [], info, {"samples": drawn, "reference": drawn[1:]})
     table = samples({"KCEF-F": 0.1, "KEF": 0.1}, {"KCEF-F": 1.8, "KEF": 1.8})
     made = FIG4.build(FIG4, table, paths)
     assert list(dict.fromkeys(made["method"])) == ["data", "KEF", "KCEF-F"]
@@ -210,7 +206,7 @@ def test_figure_3_has_stored_densities_and_divergences_by_weight(tmp_path):
     y = np.linspace(-1.0, 1.0, 5)
     shown = {"y": y, "p_A": y + 2.0, "p_B": 3.0 - y, "q": 2.5 + 0.0 * y}
     stored = {f"disjoint-supports/{name}": values for name, values in shown.items()}
-    np.savez(tmp_path / "fig3.npz", **stored)
+    scores.write(tmp_path / "fig3.csv", [], {}, stored)
     fig3 = registry.ARTEFACTS["kcef/fig3"]
     made = fig3.build(fig3, mixtures(j=1e-20), [tmp_path / "fig3.csv"])
     made = made.set_index(["panel", "series"])
