@@ -77,7 +77,7 @@ def test_all_with_a_csv_are_drawn_again_in_order(tmp_path):
 
 COLUMNS = [("across/all_methods", "rank"), ("kcef/table2", "best"), ("jdl/fig4", "y_low")]
 DAMAGED = [(key, lambda csv, c=c: csv.drop(columns=c), f"'{c}'") for key, c in COLUMNS]
-DAMAGED.append(("kcef/fig3", lambda csv: csv[:100], "rows "))
+DAMAGED.append(("kcef/fig3", lambda csv: csv[:100], "drawn "))
 DAMAGED.append(("kcef/fig3", lambda csv: csv[:0].T[:0], "table "))
 
 

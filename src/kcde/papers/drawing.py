@@ -88,8 +88,10 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
         (stage / artefact.paper).mkdir()
         try:
             drawn = _draw(artefact, path, stage, _scale_of(Path(into)))
-        except LookupError as error:
-            said = f"{path} lacks rows that are drawn ({error!r}): {artefact.remedy(path)}"
+        except Exception as error:  # whatever a CSV that anyone may have edited leads to
+            if str(path) in str(error):
+                raise
+            said = f"{path} cannot be drawn ({error!r}): {artefact.remedy(path)}"
             raise ValueError(said) from error
         if Path(into).name == AT_PAPER_SCALE:
             (stage / f"{artefact.key}.md").unlink()
