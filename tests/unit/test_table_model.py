@@ -68,11 +68,43 @@ def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     assert (data / "again.kcde").read_bytes() == (data / "m.kcde").read_bytes()
 
 
+def test_rows_without_predictions_are_empty_and_counted_and_columns_are_kept(data, call):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian", "--na", "??,-7")
+    assert call(*fit, "--out", data / "m.kcde")[0] == 0
+    new = pd.DataFrame({"key": ["01", "02", "03", "04", "05"], "town": [*"ABAZ", "B "]})
+    new["area"], new["price"] = ["0.5", "-7.0", "x", "0.5", "99"], ["1", "?", "", "2", "oops"]
+    new.to_csv(data / "new.csv", index=False)
+    predict = ("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
+    code, _, error = call(*predict)
+    assert (code, "--keep" in error) == (2, True)
+    code, _, error = call(*predict, "--keep", "key", "--keep", "town")
+    assert (code, error.count("\n")) == (0, 2)
+    for word in ("3 of 5", "missing", "'x' in row 3", "'Z'", "'area' above"):
+        assert word in error
+    made = pd.read_csv(data / "p.csv", dtype={"key": str})
+    assert list(made)[:3] == ["key", "town", "mean"]
+    assert made["key"].tolist() == new["key"].tolist()
+    assert made["q0.5"].notna().tolist() == [True, False, False, False, True]
+    assert made["log_density"].notna().tolist() == [True, False, False, False, False]
+
+
+def test_log_y_and_levels_are_kept_by_the_file(data):
+    frame = table(80).assign(price=lambda f: np.exp(3.0 * f["price"]), code=np.arange(80) % 3)
+    options = {"levels": ["code"], "conformal": 0.3}
+    model = TableModel("LinearGaussian", "price", **options, log_y=True).fit(frame)
+    model.save(data / "m.kcde")
+    again, logs = TableModel.load(data / "m.kcde"), frame.assign(price=np.log(frame["price"]))
+    plain = TableModel("LinearGaussian", "price", **options).fit(logs)
+    np.testing.assert_allclose(again.interval(frame, 0.8), np.exp(plain.interval(frame, 0.8)))
+    assert (again.predictions(frame[:3], density=[-1.0])["p(-1)"] == 0.0).all()
+    assert again.fit(frame).columns_ == model.columns_
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda f: f.drop(columns="area"), "'area'"),
-        (lambda f: f.assign(area=[*map(str, f["area"][:-1]), "x"]), "'x' in row 60"),
+        (lambda f: f.assign(area="x"), "'x' in row 1"),
     ],
 )
 def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call, change, message):

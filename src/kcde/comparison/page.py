@@ -104,7 +104,8 @@ def facts(found: "Comparison") -> str:
         f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
         f"columns. {len(found.run.scores)} methods over {len(done)} {_KINDS[plan.kind]}, up to "
         f"{train} rows to train and {test} to test on; methods see columns standardised by the "
-        f"training rows, scores are in the units of {columns.y}."
+        f"training rows{' and log ' + columns.y if plan.log_y else ''}, scores are in the units of "
+        f"{columns.y}."
     )
 
 
@@ -149,19 +150,18 @@ def python_lines(found: "Comparison") -> str:
     """Return lines of Python that fit the advised method again and predict with it."""
     columns, column = found.checked.columns, found.plan.group_column
     names = [each.name for each in columns.x]
-    read = [f"frame = tabular.read({found.source!r}{_arguments(found.reading)})"]
-    if found.missing != tabular.REFUSE:
-        complete = [columns.y, *names, *([] if column is None else [column])]
-        read.append(f"frame = frame.dropna(subset={complete!r})")
+    levels = [name for name in names if name in found.levels]
     asked = {"y": columns.y, "x": names} | ({} if column is None else {"groups": column})
+    asked |= {"levels": levels} if levels else {}
+    asked |= {} if found.missing == tabular.REFUSE else {"missing": found.missing}
+    asked |= {"log_y": True} if found.plan.log_y else {}
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
-            *read,
+            f"frame = tabular.read({found.source!r}{_arguments(found.reading)})",
             f"model = TableModel({found.advice.method!r}{_arguments(asked)}).fit(frame)",
-            "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
-            "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",
+            "model.predictions(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
         ]
     )
 

@@ -155,6 +155,8 @@ class Plan:
         methods that choose by folds keep them together there as well.
     group_column
         Their column.
+    log_y
+        Whether methods see log y.
     """
 
     folder: Path
@@ -164,6 +166,7 @@ class Plan:
     y: np.ndarray
     groups: np.ndarray | None = None
     group_column: str | None = None
+    log_y: bool = False
 
     @property
     def train_rows(self) -> int:
@@ -184,6 +187,7 @@ def make(
     time_column: str | None = None,
     rows: int | None = TRAIN_ROWS,
     seed: int = 0,
+    log_y: bool = False,
 ) -> Plan:
     """Return the plan of a comparison with `rows` training rows at most, known to its folder.
 
@@ -213,7 +217,7 @@ def make(
             )
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
-    plan = Plan(folder, kind, found, X, y, labels, groups)
+    plan = Plan(folder, kind, found, X, y, labels, groups, log_y)
     _require_same(plan, checked)
     return plan
 
@@ -228,7 +232,7 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
         "kind": plan.kind,
         "group_column": plan.group_column,
         "kcde": kcde.__version__,
-    }
+    } | ({"log_y": True} if plan.log_y else {})
     path = plan.folder / "plan.json"
     if not path.exists():
         with atomic(path) as temporary:
@@ -308,7 +312,8 @@ class Scored(NamedTuple):
 def score(method: str, plan: Plan, number: int) -> Scored:
     """Fit and score one split, by its number; what fails is a result with its reason."""
     start = time.perf_counter()
-    model, split = unfitted(method, seed_of("own", "split", number) % _SEEDS), plan.splits[number]
+    seed, split = seed_of("own", "split", number) % _SEEDS, plan.splits[number]
+    model = unfitted(method, seed, log_y=plan.log_y)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:
         values, arrays = _scores(model, X, plan, split)
