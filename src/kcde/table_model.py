@@ -312,7 +312,7 @@ class TableModel:
         """
         if lost := [name for name in keep if name not in frame.columns]:
             raise ValueError(f"there is no column {lost[0]!r} to keep; there are {list(frame)}")
-        kept = frame[list(keep)]
+        kept = frame[list(dict.fromkeys(keep))]
         frame = frame.drop(columns=[name for name in keep if name not in self.columns_.known])
         usable, said = self.columns_.usable(frame)
         for line in said:

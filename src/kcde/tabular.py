@@ -44,8 +44,8 @@ REFUSE, DROP = "refuse", "drop"
 """What happens to rows with missing values."""
 
 _TEXT = (".csv", ".tsv", ".txt")
-_SAVE = "save the sheet as CSV UTF-8 in the program that made it"
-_REMEDIES = {".xlsx": _SAVE, ".xls": _SAVE, ".ods": _SAVE, ".zip": "unpack it first, as with unzip"}
+_REMEDIES = dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "save the sheet as CSV UTF-8 first")
+_REMEDIES |= dict.fromkeys((".zip", ".bz2", ".xz", ".zst", ".7z"), "unpack it first")
 _DELIMITERS = ",;\t|"
 _SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"  # 0: its decimal mark
@@ -75,7 +75,6 @@ _DAY = (
 )
 _WEEKDAY = "(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
 _ANY_DATE = rf"(?i){_WEEKDAY}(?:{_DAY})(?:[T ,]+\d\d?:\d\d.*)?|\d\d?:\d\d(?:[: ].*)?"
-_CLOCKS = {8: "", 10: "%H", 12: "%H%M", 14: "%H%M%S"}  # what follows the day, by all digits
 _CODE = r"-?(9{2,}|8{2,}|7{2,})"  # stands for missing in many tables
 _MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of them with faults
 _FEW_VALUES = 0.1  # of the rows
@@ -141,20 +140,18 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     plain = found.where(found.str.fullmatch(_NUMBER.format(re.escape(decimal))))
     numbers = pd.to_numeric(plain.str.replace(decimal, ".", regex=False), errors="coerce")
     words = found.str.fullmatch(_MISSING) & numbers.isna()
+    told = ~words
     flags = found.str.lower().map({"true": 1.0, "false": 0.0})
-    if kind is NUMBER or flags[~words].notna().all():
+    if kind is NUMBER or flags[told].notna().all():
         numbers = numbers.fillna(flags)
-    hidden = found.str.fullmatch(_DISGUISED) & numbers.isna() & ~words
+    hidden = found.str.fullmatch(_DISGUISED) & numbers.isna() & told
 
     def mostly(which: pd.Series) -> bool:
-        if words.all():
-            return True
-        return (
-            max(which[~words].mean(), np.average(which[~words], weights=counts[~words])) >= _MOSTLY
-        )
+        shares = which[told].mean(), np.average(which[told], weights=counts[told])
+        return max(shares) >= _MOSTLY
 
-    if kind is NUMBER or (kind is None and mostly(numbers.notna() | hidden)):
-        wrong, fault = rows(numbers.isna() & ~words), ""
+    if kind is NUMBER or (kind is None and (words.all() or mostly(numbers.notna() | hidden))):
+        wrong, fault = rows(numbers.isna() & told), ""
         if hidden.any():
             fault = _disguise(text[rows(hidden)], found[numbers.notna()], decimal)
         elif wrong.any():
@@ -370,9 +367,8 @@ def _read(name: str, frame: pd.DataFrame, levels: Sequence[str] | None = None) -
     def note(rows: np.ndarray, what: str) -> None:
         if rows.any():
             row = row_number(frame.index[rows.argmax()])
-            faults.append(
-                (rows, f"column {name!r} has {rows.sum()} {what}, the first in row {row}")
-            )
+            said = f"column {name!r} has {rows.sum()} {what}, the first in row {row}"
+            faults.append((rows, said))
 
     note(values.isna().to_numpy() & ~cells.wrong, "missing value(s)")
     if cells.wrong.any():
@@ -535,7 +531,8 @@ def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: i
             if len(record) != len(names) and any(field.strip() for field in record):
                 raise ValueError(
                     f"line {records.line_num + skipped} has {len(record)} fields and the header "
-                    f"{len(names)}, divided by {delimiter!r}: add or remove some"
+                    f"{len(names)}, divided by {delimiter!r}: add or remove some, or "
+                    "what stands above the names of the columns"
                 )
 
 
@@ -663,9 +660,8 @@ def check(
     apart = [name for name in (groups, *aside) if name is not None]
     wanted = _wanted(frame, y, x, drop, apart, levels)
     kinds = dict.fromkeys([*levels, groups], LEVELS)
-    given = {name: frame[name] for name in [*wanted, y, *apart]}
-    decimal = frame.attrs.get("decimal", ".")
-    cells = {name: classify(each, decimal, kinds.get(name)) for name, each in given.items()}
+    decimal, names = frame.attrs.get("decimal", "."), [*wanted, y, *apart]
+    cells = {name: classify(frame[name], decimal, kinds.get(name)) for name in names}
     if (of_y := cells[y]).kind is not NUMBER or of_y.fault:
         what = "it has dates" if of_y.kind is DATE else "it has text or categories, and no numbers"
         raise ValueError(f"column {y!r} cannot be y: {of_y.fault or what}")
@@ -673,8 +669,9 @@ def check(
     left_out, faults = [], []
     for name, each in cells.items():
         if each.fault:
-            category = f"; --levels {name!r} if it is a category" if each.kind is NUMBER else ""
-            faults.append(f"column {name!r}: {each.fault}{category}")
+            category = each.kind is NUMBER and name in wanted
+            more = f"; --levels {name!r} if it is a category" if category else ""
+            faults.append(f"column {name!r}: {each.fault}{more}")
     if x is not None:
         faults += [f"column {name!r}: it has dates; turn them into numbers" for name in dates]
     else:
@@ -685,8 +682,9 @@ def check(
             for name in dates
         ]
     _require_faultless(faults)
-    changed = {name: each.values for name, each in cells.items() if each.values is not given[name]}
-    frame = frame.assign(**changed)
+    frame = frame.copy(deep=False)
+    for name, each in cells.items():
+        frame[name] = each.values
     frame, notes = _complete(frame, [*wanted, y, *apart], missing, cells)
     if len(frame) < FEWEST_ROWS:
         after = f" ({' '.join(notes)})" if notes else ""
@@ -978,16 +976,12 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 def _days_first(values: np.ndarray) -> str:
     """Return how numbers are dates with the day or the month first, "" if they are none."""
-    if np.any(values != np.round(values)) or values.min() < 0.0 or values.max() >= 1e14:
+    if np.any(values != np.round(values)) or values.min() < 0.0 or values.max() >= 1e8:
         return ""
-    text = pd.Series(values.astype(np.int64).astype(str))
-    digits = text.str.len().max()
-    digits += digits % 2  # the first zero of 01012021 is lost
-    if digits not in _CLOCKS:
-        return ""
-    text = text.str.zfill(digits)
-    for day, shown in (("%Y%m%d", ""), ("%d%m%Y", "DDMMYYYY"), ("%m%d%Y", "MMDDYYYY")):
-        dates = pd.to_datetime(text, format=day + _CLOCKS[digits], errors="coerce")
+    # The first zero of 01012021 is lost.
+    text = pd.Series(values.astype(np.int64).astype(str)).str.zfill(8)
+    for form, shown in (("%Y%m%d", ""), ("%d%m%Y", "DDMMYYYY"), ("%m%d%Y", "MMDDYYYY")):
+        dates = pd.to_datetime(text, format=form, errors="coerce")
         if dates.dt.year.between(1900, 2100).all():
             return shown
     return ""
