@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1150, ["data"]),
     "experiments": (3325, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (8850, ["estimators"]),
+    "estimators": (8912, ["estimators"]),
     "numerics": (
         2270,
         [
@@ -40,9 +40,9 @@ ROOMS = {
     "evidence": (950, ["evidence"]),
     "pages": (700, ["pages"]),
     "papers": (4750, ["papers"]),
-    "table": (1475, ["comparison", "tabular", "table_model"]),
+    "table": (1800, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        720,
+        750,
         [
             "cli",
             "scores",
@@ -58,7 +58,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 716
-TESTS = 13970
+TESTS = 14200
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

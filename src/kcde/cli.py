@@ -12,7 +12,7 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -97,7 +97,10 @@ X = Annotated[str | None, Option("--x", help="Columns given it, a,b,c; by defaul
 Drop = Annotated[str | None, Option(help="Columns that are not used, a,b,c.")]
 _GROUPS = "Column whose rows of one value stay together, in splits and in folds of a method."
 Groups = Annotated[str | None, Option(help=_GROUPS)]
+Levels = Annotated[str | None, Option(help="Columns of numbers that are categories, a,b,c.")]
 Missing = Annotated[str, Option(help="Rows with missing values: refuse, or drop them.")]
+Na = Annotated[list[str], Option(help="Words or numbers for missing values, '?,-999'; repeatable.")]
+LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0; answers are in units of y.")]
 Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]
 Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 
@@ -116,7 +119,10 @@ def compare_command(
     budget: Annotated[str, Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
     out: Annotated[Path | None, Option(help="Folder; by default FILE-comparison.")] = None,
     drop: Drop = None,
+    levels: Levels = None,
     missing: Missing = "refuse",
+    na: Na = (),
+    log_y: LogY = False,
     rows: Annotated[int, Option(min=0, help="Most rows to train, at random; 0: all.")] = 50_000,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -139,12 +145,13 @@ def compare_command(
     """  # noqa: D301
     from kcde import comparison, tabular
 
-    frame = tabular.read(data, delimiter, decimal)
+    coded = names(levels, "--levels") or []
+    reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
+    frame = tabular.read(data, **reading)
     folder = out or data.with_name(f"{data.stem}-comparison")
-    reading = {"delimiter": delimiter} if delimiter else {}
-    reading |= {"decimal": decimal} if decimal != "." else {}
     given = {"methods": names(methods, "--methods"), "drop": names(drop, "--drop") or ()}
     given |= {"splits": splits, "seed": seed, "groups": groups, "time_column": time_column}
+    given |= {"levels": coded, "log_y": log_y}
     given |= {"budget": duration(budget, "--budget"), "jobs": jobs, "rows": rows or None}
     given |= {"missing": missing, "source": data.name, "reading": reading, "out": folder}
     say = partial(typer.echo, err=True)
@@ -161,7 +168,10 @@ def fit_command(
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
+    levels: Levels = None,
     missing: Missing = "refuse",
+    na: Na = (),
+    log_y: LogY = False,
     conformal: Annotated[float | None, Option(help="Share of rows that calibrate instead.")] = None,
     options: Annotated[str, Option(help="Constructor arguments as a JSON object.")] = "{}",
     delimiter: Delimiter = None,
@@ -184,17 +194,20 @@ def fit_command(
     require_savable(method)
     _require_apart(out, data)
     arguments = json_object(options, "--options", '{"folds": 5}')
-    given = {"drop": names(drop, "--drop") or (), "groups": groups, "missing": missing}
-    given |= {"conformal": conformal, "options": arguments, "seed": seed}
-    model = TableModel(method, y, names(x, "--x"), **given)
+    coded = names(levels, "--levels") or []
+    given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}
+    given |= {"missing": missing, "log_y": log_y, "conformal": conformal}
+    model = TableModel(method, y, names(x, "--x"), **given, options=arguments, seed=seed)
+    reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
     try:
-        model.fit(tabular.read(data, delimiter, decimal))
+        model.fit(tabular.read(data, **reading))
     except TypeError as error:
         if not arguments:
             raise
         raise ValueError(f"--options {options}: {error}") from None
     for line in model.notes_:
         typer.echo(line, err=True)
+    model.about_["na"] = list(reading.get("na", ()))
     model.save(out)
     typer.echo(f"wrote {out}: {method}, {y} given {len(model.columns_.x)} columns")
 
@@ -207,19 +220,24 @@ def predict_command(
     quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
     interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
     density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
+    keep: Annotated[
+        list[str], Option(help="Columns to carry to the predictions, as a key; repeatable.")
+    ] = (),
+    na: Na = (),
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
 ) -> None:
     """Predict y for the rows of a file: quantiles, mean, intervals and densities.
 
-    The columns must be those of the training data; new or missing ones, text in numbers and unseen
-    levels are refused by name. Where the file has y, the log density of each row is added.
+    The columns must be those of the training data, and those to --keep. Rows with missing values,
+    text in numbers or unseen levels have empty predictions, and are counted; so are rows outside
+    the range of the training rows. Where the file has y, the log density of each row is added.
     Intervals are calibrated if the fit was --conformal.
 
     \b
     kcde predict price.kcde new.csv --out predictions.csv
     kcde predict price.kcde new.csv --quantiles .05,.5,.95 --density grid --out predictions.csv
-    kcde predict price.kcde new.csv --interval 0.9 --out predictions.csv
+    kcde predict price.kcde new.csv --interval 0.9 --keep order_id --out predictions.csv
     """  # noqa: D301
     from kcde import tabular
     from kcde.files import atomic
@@ -229,8 +247,12 @@ def predict_command(
     at = density if density in (None, "grid") else numbers(density, "--density")
     _require_apart(out, data, model)
     fitted = TableModel.load(model)
-    frame = tabular.read(data, delimiter, decimal, text=fitted.columns_.text)
-    table = fitted.predictions(frame, levels, interval=interval, density=at)
+    kept = _listed(keep, "--keep")
+    words = [*fitted.about_.get("na", ()), *na]
+    reading = _reading(delimiter, decimal, [*fitted.columns_.text, *kept], words)
+    frame = tabular.read(data, **reading)
+    asked = {"interval": interval, "density": at, "keep": kept}
+    table = fitted.predictions(frame, levels, **asked, say=partial(typer.echo, err=True))
     with atomic(out) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")
@@ -255,6 +277,18 @@ def houses_command(
     with atomic(out) as temporary:
         houses(rows).to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {rows} rows")
+
+
+def _listed(given: Sequence[str], option: str) -> list[str]:
+    """Return the names of an option that may be repeated, each with one or more."""
+    return [name for text in given for name in names(text, option)]
+
+
+def _reading(delimiter: str | None, decimal: str, text: list[str], na: Sequence[str]) -> dict:
+    """Return the arguments of `kcde.tabular.read` that are not as by default."""
+    given = {"delimiter": delimiter, "text": text, "na": _listed(na, "--na")}
+    given["decimal"] = decimal if decimal != "." else None
+    return {name: value for name, value in given.items() if value}
 
 
 def _require_apart(out: Path, *read: Path) -> None:

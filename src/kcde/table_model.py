@@ -15,7 +15,7 @@ Examples
 import logging
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from kcde import estimators, methods, model_file, provenance, tabular
 from kcde.estimators import Conformal, Standardised
 from kcde.estimators._shared.rows import missing_library
 from kcde.estimators.base import Tags
+from kcde.estimators.log_scaled import LogScaled
 from kcde.seeding import seed_of
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ _LOWEST = 1e-50
 _USUAL = ("LikelihoodKCEF", "LSCDE-exact", "GP-ML", "KernelCDE", "ResidualKDE", "LinearGaussian")
 _USUAL += ("KCEF", "NADE", "QuantileForest", "NGBoost")
 """What an unknown name is answered with."""
-_ARGUMENTS = ("x", "drop", "groups", "missing", "conformal", "options", "seed")
+_ARGUMENTS = ("x", "drop", "groups", "levels", "missing", "log_y", "conformal", "options", "seed")
 
 
 def usable(name: str) -> str:
@@ -72,14 +73,16 @@ def regardless_of_groups(names: Sequence[str]) -> str:
     return f"{', '.join(without)} {chooses} without regard to groups."
 
 
-def unfitted(method: str, seed: int, options: Mapping[str, Any] | None = None) -> Standardised:
+def unfitted(
+    method: str, seed: int, options: Mapping[str, Any] | None = None, *, log_y: bool = False
+) -> Standardised | LogScaled:
     """Return the estimator of a method, by a name, standardised by its training rows."""
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     made = methods.make(method, **(options or {}))
     if "random_state" in made.get_params(deep=False) and "random_state" not in (options or {}):
         made.set_params(random_state=seed)
-    return Standardised(made)
+    return LogScaled(Standardised(made)) if log_y else Standardised(made)
 
 
 class TableModel:
@@ -99,8 +102,13 @@ class TableModel:
         A column that is no part of x: rows of one value belong together, so that a method that
         chooses by folds, and the rows that calibrate, keep them together; `notes_` say it of one
         that does not choose by folds.
+    levels
+        Columns of x that are categories, also where they have numbers.
     missing
         `refuse`, or `drop`: rows with missing values are left out of the fit.
+    log_y
+        Whether the method sees log y, of y > 0; answers stay in the units of y. Means are then by
+        quadrature of the density.
     conformal
         Share of the rows that calibrate `interval` by split conformal prediction, e.g. 0.25; None:
         intervals are those of the density.
@@ -129,13 +137,16 @@ class TableModel:
         *,
         drop: Sequence[str] = (),
         groups: str | None = None,
+        levels: Sequence[str] = (),
         missing: str = tabular.REFUSE,
+        log_y: bool = False,
         conformal: float | None = None,
         options: Mapping[str, Any] | None = None,
         seed: int = 0,
     ):
         self.method, self.y, self.x, self.drop, self.groups = method, y, x, drop, groups
-        self.missing, self.conformal, self.options, self.seed = missing, conformal, options, seed
+        self.levels, self.missing, self.log_y = levels, missing, log_y
+        self.conformal, self.options, self.seed = conformal, options, seed
 
     def __repr__(self) -> str:
         return f"TableModel({self.method!r}, y={self.y!r})"
@@ -148,14 +159,15 @@ class TableModel:
         ValueError
             If the method or a column cannot be used, see `kcde.tabular.check`.
         """
-        aside = () if self.groups is None else (self.groups,)
-        options = {"drop": self.drop, "aside": aside, "missing": self.missing}
+        names = ("drop", "groups", "levels", "missing", "log_y")
+        options = {name: getattr(self, name) for name in names}
         return self.fit_checked(tabular.check(frame, self.y, self.x, **options))
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
         """Fit to a table that has been checked."""
         seed = seed_of("own", "fit", self.seed) % _SEEDS
-        estimator, groups = unfitted(self.method, seed, self.options), None
+        estimator = unfitted(self.method, seed, self.options, log_y=self.log_y)
+        groups = None
         self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
         if self.groups is not None:
             if not estimator.tags.grouped:
@@ -264,8 +276,10 @@ class TableModel:
         *,
         interval: float | None = None,
         density: Sequence[float] | str | None = None,
+        keep: Sequence[str] = (),
+        say: Callable[[str], None] | None = None,
     ) -> pd.DataFrame:
-        """Return a table of predictions, a row for each of the given.
+        """Return a table of predictions, a row for each of the given, empty where it has none.
 
         Parameters
         ----------
@@ -279,6 +293,11 @@ class TableModel:
         density
             y at which densities are given, or `grid`: 101 between the lowest and the highest 0.1%
             quantile of the rows.
+        keep
+            Columns that stand before the predictions, also ones that training did not have.
+        say
+            Is told which rows have no predictions, and of x far from the training rows; by
+            default a warning is logged.
 
         Returns
         -------
@@ -289,21 +308,30 @@ class TableModel:
         Raises
         ------
         ValueError
-            If a column cannot be used.
+            If a column cannot be used, or no row can.
         """
+        if lost := [name for name in keep if name not in frame.columns]:
+            raise ValueError(f"there is no column {lost[0]!r} to keep; there are {list(frame)}")
+        kept = frame[list(dict.fromkeys(keep))]
+        frame = frame.drop(columns=[name for name in keep if name not in self.columns_.known])
+        usable, said = self.columns_.usable(frame)
+        for line in said:
+            (say or log.warning)(line)
+        frame = frame[usable]
         found = {"mean": self.mean(frame)}
         found |= _named("q{}", quantiles, self.quantile(frame, list(quantiles)))
         if interval is not None:
             found["lower"], found["upper"] = self.interval(frame, interval).T
-        if self.columns_.y in frame.columns:
-            observed = frame[self.columns_.y].notna().to_numpy()
-            if observed.any():
-                found["log_density"] = np.full(len(frame), np.nan)
-                found["log_density"][observed] = self.log_density(frame[observed])
+        if (observed := self.columns_.observed(frame)).any():
+            found["log_density"] = np.full(len(frame), np.nan)
+            found["log_density"][observed] = self.log_density(frame[observed])
         if density is not None:
             y = self._grid(frame) if isinstance(density, str) else np.asarray(density, dtype=float)
             found |= _named("p({})", y, self.density(frame, y))
-        return pd.DataFrame(found, index=frame.index)
+        if twice := found.keys() & set(keep):
+            raise ValueError(f"column {min(twice)!r} is kept and predicted: rename it")
+        table = pd.DataFrame(found, index=np.flatnonzero(usable)).reindex(range(len(usable)))
+        return pd.concat([kept, table.set_axis(kept.index)], axis=1)
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
         ends = self.quantile(frame, [0.001, 0.999])
@@ -320,7 +348,7 @@ class TableModel:
         """
         arguments = {name: getattr(self, name) for name in _ARGUMENTS}
         arguments["x"] = None if self.x is None else list(self.x)
-        arguments["drop"] = list(self.drop)
+        arguments |= {"drop": list(self.drop), "levels": list(self.levels)}
         arguments["options"] = None if self.options is None else dict(self.options)
         model_file.write(path, self.model_, self.about_, arguments)
 

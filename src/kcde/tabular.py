@@ -14,13 +14,17 @@ Examples
 """
 
 import csv
+import gzip
 import hashlib
 import math
+import re
 import warnings
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -40,46 +44,187 @@ REFUSE, DROP = "refuse", "drop"
 """What happens to rows with missing values."""
 
 _TEXT = (".csv", ".tsv", ".txt")
+_REMEDIES = dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "save the sheet as CSV UTF-8 first")
+_REMEDIES |= dict.fromkeys((".zip", ".bz2", ".xz", ".zst", ".7z"), "unpack it first")
 _DELIMITERS = ",;\t|"
 _SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
-_DECIMAL_COMMA = r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+"
-_THOUSANDS_POINT = r"[+-]?[1-9]\d{0,2}(\.\d{3})+"
-_THOUSANDS_COMMA = r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"
+_NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"  # 0: its decimal mark
+_BLANK = "[ \u00a0\u2009\u202f]"
+_CURRENCY = "(?:[$€£¥₹₽]|USD|EUR|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|AUD|CAD|INR|CNY|BRL|kr|Fr)\\.?"
+_UNIT = f"(?:{_CURRENCY}|[%‰])"
+_DISGUISED = (
+    rf"(?=.*\d)\(?[+\-−]?{_BLANK}?(?:{_UNIT}{_BLANK}?)?[+\-−]?"
+    rf"(?:\d{{1,3}}(?:[\s.,'’_]\d{{2,3}})*[\s.,'’_]\d{{3}}|\d+)?(?:[.,]\d*)?(?:[eE][+-]?\d+)?"
+    rf"{_BLANK}?{_UNIT}?[-)]?"
+)
+"""Numbers with a thousands separator, a unit, the other decimal mark or another sign."""
+_MISSING = (
+    r"(?i)[?.*/_\-–—]+|#.*[a!?]|<na>|"
+    r"\(?(?:n\.?/?a\.?n?|n\.?d\.?|null|none|nil|missing|unknown|undefined|no data|"
+    r"not (?:available|known|measured|recorded|reported|applicable))\)?"
+)
+"""Words for a missing number."""
 _ISO_DATE = r"\d{4}-\d{1,2}(-\d{1,2}([T ]\d{1,2}:\d{2}.*)?)?"
-_ANY_DATE = rf"({_ISO_DATE}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}.*)"
-_MOSTLY = 0.5  # share of numbers from which a text column is one of numbers with faults
+_MONTH = (
+    "(?:jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz?|apr(?:il)?|may|mai|june?|juni|july?|"
+    "juli|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?)"
+)
+_DAY = (
+    rf"{_ISO_DATE}|\d{{4}}[./]\d\d?[./]\d\d?|\d\d?[-./]\d\d?[-./](?:\d{{4}}|\d\d)|"
+    rf"(?:\d\d?\.?[ -]?)?{_MONTH}[ .,-]*(?:\d\d?(?:st|nd|rd|th)?,?[ -]+)?(?:\d{{4}}|\d\d)"
+)
+_WEEKDAY = "(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
+_ANY_DATE = rf"(?i){_WEEKDAY}(?:{_DAY})(?:[T ,]+\d\d?:\d\d.*)?|\d\d?:\d\d(?:[: ].*)?"
+_CODE = r"-?(9{2,}|8{2,}|7{2,})"  # stands for missing in many tables
+_MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of them with faults
 _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _SHOWN = 10  # names in a message
 
+# Of values far from the others: the gap, times the range of the others, behind which a tenth of the
+# rows may lie, or one repeated value; and behind which a repeated one may that looks like a code.
+_WIDE_GAP, _GAP, _GAP_OF_CODE = 5.0, 0.5, 0.1
+_REPEATED, _DISTINCT = 3, 10
+_SKEWED, _FAR_LESS = 2.5, 0.2  # skewness of y, and times it that of its logarithm
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column as it is read.
+
+    Attributes
+    ----------
+    kind
+        `number`, `levels` or `date`.
+    values
+        Numbers, labels, or dates as given; NaN where missing.
+    wrong
+        Which cells are neither a number nor missing, where it has numbers.
+    fault
+        What is wrong with it, "" if nothing.
+    words
+        What is taken for missing among numbers, or is a level that may stand for it.
+    """
+
+    kind: str
+    values: pd.Series
+    wrong: np.ndarray
+    fault: str = ""
+    words: tuple[str, ...] = ()
+
+
+def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> Cells:
+    """Return the cells of a column, of a known kind or of what most of them are."""
+    dtype, nowhere = series.dtype.kind, np.zeros(len(series), dtype=bool)
+    if kind is not LEVELS and dtype in "biufMm":
+        return Cells(NUMBER if dtype in "biuf" else DATE, series, nowhere)
+    given = series.astype(object)
+    if dtype == "c" or not given.map(pd.api.types.is_scalar).all():
+        fault = "it has complex numbers, lists or objects: take their parts as columns"
+        return Cells(LEVELS, series, ~nowhere, fault)
+    if kind is not LEVELS and pd.api.types.infer_dtype(given, skipna=True) == "boolean":
+        return Cells(NUMBER, given.map({True: 1.0, False: 0.0}).astype(float), nowhere)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        kind = kind or LEVELS
+    text = given.where(given.notna()).map(str, na_action="ignore").astype(object).str.strip()
+    text = text.mask(text == "")
+    codes, found = pd.factorize(text)
+    if not len(found):
+        return Cells(kind or NUMBER, text.astype(float), nowhere)
+    found, counts = pd.Series(found, dtype=object), np.bincount(codes[codes >= 0])
+
+    def rows(which: pd.Series) -> np.ndarray:
+        return np.append(which, False)[codes]
+
+    plain = found.where(found.str.fullmatch(_NUMBER.format(re.escape(decimal))))
+    numbers = pd.to_numeric(plain.str.replace(decimal, ".", regex=False), errors="coerce")
+    words = found.str.fullmatch(_MISSING) & numbers.isna()
+    told = ~words
+    flags = found.str.lower().map({"true": 1.0, "false": 0.0})
+    if kind is NUMBER or flags[told].notna().all():
+        numbers = numbers.fillna(flags)
+    hidden = found.str.fullmatch(_DISGUISED) & numbers.isna() & told
+
+    def mostly(which: pd.Series) -> bool:
+        shares = which[told].mean(), np.average(which[told], weights=counts[told])
+        return max(shares) >= _MOSTLY
+
+    if kind is NUMBER or (kind is None and (words.all() or mostly(numbers.notna() | hidden))):
+        wrong, fault = rows(numbers.isna() & told), ""
+        if hidden.any():
+            fault = _disguise(text[rows(hidden)], found[numbers.notna()], decimal)
+        elif wrong.any():
+            first, row = text[wrong].iloc[0], row_number(text[wrong].index[0])
+            fault = (
+                f"{wrong.sum()} values are not numbers, such as {first!r} in row {row}: correct "
+                f"them, or leave them empty; --na {first!r} if it stands for missing"
+            )
+        values = pd.Series(np.append(numbers, np.nan)[codes], series.index, dtype=float)
+        return Cells(NUMBER, values, wrong, fault, tuple(found[words]))
+    if kind is None and mostly(found.str.fullmatch(_ANY_DATE)):
+        return Cells(DATE, text.mask(rows(words)), nowhere)
+    # 7 and 7.0 are one label: whole numbers beside missing values have a point.
+    labels = text.str.replace(r"^([+-]?\d+)\.0$", r"\1", regex=True)
+    return Cells(LEVELS, labels, nowhere, words=tuple(found[words]))
+
+
+def _disguise(hidden: pd.Series, plain: pd.Series, decimal: str) -> str:
+    """Say what keeps text from being a number: the first value, the cause, and the remedy."""
+    value, remedy = hidden.iloc[0], f"write plain numbers, as 1234{decimal}5"
+    marks = {",": "commas", ".": "points"}
+    other = next(mark for mark in marks if mark != decimal)
+    if re.search(_CURRENCY, value):
+        cause = "currency signs"
+    elif re.search("[%‰]", value):
+        cause = "percent signs"
+    elif re.search(rf"\d({_BLANK}|['’_])\d", value):
+        cause = "blanks or apostrophes between thousands"
+    elif "," in value and "." in value:
+        cause = "commas and points"
+        remedy = "write numbers without thousands separators"
+        if decimal == "." and value.rfind(",") > value.rfind("."):
+            remedy += ", and give --decimal ,"
+    elif other not in value:
+        cause = "signs or thousands separators"
+    else:
+        cause, remedy = marks[other], "without thousands separators"
+        if beside := int(plain.str.contains(decimal, regex=False).sum()):
+            remedy = f"{beside} others have {marks[decimal]}; make them alike, {remedy}"
+        elif decimal == ".":
+            remedy = f"give --decimal , if they are decimal marks, or write numbers {remedy}"
+        else:
+            remedy = f"the decimal mark is a comma (--decimal ,); write numbers so, {remedy}"
+    row, shown = row_number(hidden.index[0]), re.sub(_BLANK, " ", value)
+    return f"{len(hidden)} values have {cause}, such as {shown!r} in row {row}: {remedy}"
+
 
 @dataclass(frozen=True)
 class Column:
-    """A column of x: its name, and the levels of one of text or categories, in order."""
+    """A column of x: its name; the levels of one of text or categories, in order, or its range."""
 
     name: str
     levels: tuple[str, ...] | None = None
+    range: tuple[float, float] | None = None
+    """The smallest and the largest number in training; None in older model files."""
 
-    def encode(self, series: pd.Series) -> dict[str, np.ndarray]:
+    def encode(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Return its columns of numbers by name: with two levels, the second alone has one."""
         if self.levels is None:
-            return {self.name: _numbers(self.name, series)}
-        _require_complete(self.name, series)
-        if series.dtype.kind in "iuf":
-            raise ValueError(
-                f"column {self.name!r} was text or categories in training, such as "
-                f"{self.levels[0]!r}, and has numbers here: make it so again, with "
-                f"tabular.read(file, text=[{self.name!r}]) or frame[{self.name!r}].astype(str)"
-            )
-        text = series.astype(str).to_numpy()
-        if unseen := sorted(set(text) - set(self.levels)):
-            raise ValueError(
-                f"column {self.name!r} has {_listed(unseen)}, which training did not have; it had "
-                f"{_listed(self.levels)}"
-            )
+            return {self.name: values}
         shown = self.levels[1:] if len(self.levels) == 2 else self.levels
-        return {f"{self.name}={level}": (text == level).astype(np.float64) for level in shown}
+        return {f"{self.name}={level}": (values == level).astype(np.float64) for level in shown}
+
+    def beyond(self, values: np.ndarray) -> list[str]:
+        """Say how many numbers lie outside the range of the training rows."""
+        if self.range is None:
+            return []
+        low, high = self.range
+        counted = (
+            ((values > high).sum(), f"above {high:.10g}, the largest"),
+            ((values < low).sum(), f"below {low:.10g}, the smallest"),
+        )
+        return [f"{n} row(s): {self.name!r} {where} in training." for n, where in counted if n]
 
 
 @dataclass(frozen=True)
@@ -105,6 +250,11 @@ class Columns:
         """Names of the columns with levels, which `read` must leave as text."""
         return [column.name for column in self.x if column.levels is not None]
 
+    @property
+    def known(self) -> set[str]:
+        """Names of the columns that a table may have."""
+        return {*(column.name for column in self.x), self.y, *self.ignored}
+
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return x as float64, text and categories as one column of 0 and 1 for each level.
 
@@ -119,34 +269,78 @@ class Columns:
             Naming columns that are missing or new, values that are missing or no numbers, levels
             that were not seen, and columns whose encoded names are the same; if there are no rows.
         """
+        encoded, faults = self._encoded(frame)
+        if faults:
+            said = "; ".join(sentence for _, sentence in faults)
+            raise ValueError(f"{said}: correct these rows, or leave them out")
+        return encoded
+
+    def usable(self, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+        """Return which rows can be encoded; and what is to be said of the others and of their x.
+
+        Parameters
+        ----------
+        frame
+            As of `encode`.
+
+        Raises
+        ------
+        ValueError
+            If no row can be; besides as `encode` for names.
+        """
+        encoded, faults = self._encoded(frame)
+        rows, said = ~np.any([wrong for wrong, _ in faults] or [[False] * len(frame)], axis=0), []
+        if not rows.all():
+            causes = "; ".join(sentence for _, sentence in faults)
+            if not rows.any():
+                raise ValueError(f"no row can be predicted: {causes}")
+            said.append(f"{(~rows).sum()} of {len(rows)} rows have no predictions: {causes}.")
+        for column in self.x:
+            if column.levels is None:
+                values = encoded[column.name].to_numpy()[rows]
+                said += [*column.beyond(values), *_far(column.name, values)]
+        return rows, said
+
+    def _encoded(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[tuple[np.ndarray, str]]]:
+        """Return x, and of what is wrong in some rows, these and a sentence."""
         _require_text_names(frame)
         if not len(frame):
             raise ValueError("the table has names of columns but no rows; give at least one row")
         names = [column.name for column in self.x]
         if missing := [name for name in names if name not in frame.columns]:
             raise ValueError(f"missing column(s) {_listed(missing)}; there are {_listed(frame)}")
-        known = {*names, self.y, *self.ignored}
-        if new := [name for name in frame.columns if name not in known]:
+        if new := [name for name in frame.columns if name not in self.known]:
             raise ValueError(
-                f"column(s) {_listed(new)} were not in the training data: leave them out"
+                f"column(s) {_listed(new)} were not in the training data: leave them out, or carry "
+                "them to the predictions with --keep"
             )
         found: dict[str, np.ndarray] = {}
+        owners: dict[str, str] = {}
+        faults = []
         for column in self.x:
-            encoded = column.encode(frame[column.name])
+            values, wrong = _read(column.name, frame, column.levels)
+            encoded = column.encode(values)
             if twice := found.keys() & encoded.keys():
-                other = next(c.name for c in self.x if twice & c.encode(frame[c.name]).keys())
                 raise ValueError(
-                    f"columns {other!r} and {column.name!r} would both be encoded as "
+                    f"columns {owners[min(twice)]!r} and {column.name!r} would both be encoded as "
                     f"{_listed(twice)}: rename one of them"
                 )
+            owners |= dict.fromkeys(encoded, column.name)
             found |= encoded
-        return pd.DataFrame(found, index=frame.index)
+            faults += wrong
+        return pd.DataFrame(found, index=frame.index), faults
 
     def target(self, frame: pd.DataFrame) -> np.ndarray:
         """Return y as float64, shape (n,)."""
         if self.y not in frame.columns:
             raise ValueError(f"there is no column {self.y!r}; there are {_listed(frame)}")
-        return _numbers(self.y, frame[self.y])
+        return _numbers(self.y, frame)
+
+    def observed(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return which rows have a y that is a number, shape (n,)."""
+        if self.y not in frame.columns:
+            return np.zeros(len(frame), dtype=bool)
+        return np.isfinite(_read(self.y, frame)[0])
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -154,9 +348,48 @@ class Columns:
 
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
-        """Return what `plain` has written."""
-        x = (Column(e["name"], tuple(e["levels"]) if e["levels"] else None) for e in plain["x"])
+        """Return what `plain` has written, in this version or an older one."""
+        parts = [(e["name"], e["levels"] or None, e.get("range")) for e in plain["x"]]
+        x = (Column(name, *(each and tuple(each) for each in more)) for name, *more in parts)
         return cls(plain["y"], tuple(x), tuple(plain["ignored"]))
+
+
+def _read(name: str, frame: pd.DataFrame, levels: Sequence[str] | None = None) -> tuple:
+    """Return a column as numbers, or as labels of known levels, and what is wrong in some rows."""
+    kind, faults = NUMBER if levels is None else LEVELS, []
+    cells = classify(frame[name], frame.attrs.get("decimal", "."), kind)
+    values = cells.values
+    if cells.kind is not kind:
+        fault = cells.fault or "it has dates, and had numbers in training"
+        every = np.ones(len(frame), dtype=bool)
+        return np.full(len(frame), np.nan), [(every, f"column {name!r}: {fault}")]
+
+    def note(rows: np.ndarray, what: str) -> None:
+        if rows.any():
+            row = row_number(frame.index[rows.argmax()])
+            said = f"column {name!r} has {rows.sum()} {what}, the first in row {row}"
+            faults.append((rows, said))
+
+    note(values.isna().to_numpy() & ~cells.wrong, "missing value(s)")
+    if cells.wrong.any():
+        faults.append((cells.wrong, f"column {name!r}: {cells.fault}"))
+    if levels is None:
+        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        note(np.isinf(values), "infinite value(s)")
+        return values, faults
+    new = (values.notna() & ~values.isin(levels)).to_numpy()
+    example = next(iter(values[new]), "")
+    note(new, f"value(s) unseen in training, as {example!r} beside {_listed(levels)}")
+    return values.to_numpy(), faults
+
+
+def _numbers(name: str, frame: pd.DataFrame) -> np.ndarray:
+    """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
+    values, faults = _read(name, frame)
+    if faults:
+        said = "; ".join(sentence for _, sentence in faults)
+        raise ValueError(f"{said}: fill these rows, or drop them")
+    return values
 
 
 @dataclass(frozen=True)
@@ -194,26 +427,28 @@ def read(
     decimal: str = ".",
     *,
     text: Iterable[str] = (),
+    na: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Read a table.
 
     Of a CSV, empty fields are missing values, and so are words that pandas takes for one, such as
-    NA, NULL and None.
+    NA, NULL and None. A first line `sep=;` names the delimiter.
 
     Parameters
     ----------
     path
-        `.csv`, `.tsv` or `.txt` in UTF-8 with or without a byte order mark, `.parquet`, or
-        `.feather` and `.arrow`.
+        `.csv`, `.tsv` or `.txt` in UTF-8 with or without a byte order mark, also with `.gz`,
+        `.parquet`, or `.feather` and `.arrow`.
     delimiter
         Of a CSV; by default that of comma, semicolon, tab and bar which divides the header into
         most names, of a `.tsv` the tab if it does.
     decimal
         The decimal mark of a CSV.
     text
-        Columns that stay text, as those with levels of a model: `Columns.text`. Else what a column
-        of a CSV is follows from its values, so that 01 beside A is text, and alone a number; of
-        other files, whole numbers become text.
+        Columns of a CSV that stay text, as those with levels of a model: `Columns.text`. Else what
+        a column is follows from its values, so that 01 beside A is text, and alone a number.
+    na
+        Words, and numbers such as -999, that stand for missing values.
 
     Raises
     ------
@@ -228,14 +463,19 @@ def read(
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     readers = {".parquet": pd.read_parquet, ".feather": pd.read_feather, ".arrow": pd.read_feather}
-    kind = path.suffix.lower()
+    kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind not in (*_TEXT, *readers):
-        raise ValueError(f"{path} is not .csv, .tsv, .txt, .parquet, .feather or .arrow")
+        remedy = f": {_REMEDIES[kind]}" if kind in _REMEDIES else ""
+        raise ValueError(
+            f"{path} is not .csv, .tsv or .txt (also .gz), .parquet, .feather or .arrow{remedy}"
+        )
     try:
         if kind in _TEXT:
-            return _read_csv(path, _SPELT.get(delimiter, delimiter), decimal, set(text))
-        frame = readers[kind](path)
-        _require_unique(frame.columns)
+            frame = _read_csv(path, _SPELT.get(delimiter, delimiter), decimal, set(text))
+        else:
+            frame = readers[kind](path)
+            frame.columns = [n.strip() if isinstance(n, str) else n for n in frame.columns]
+            _require_unique(frame.columns)
     except ImportError as error:
         raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from error
     except UnicodeDecodeError:
@@ -243,15 +483,20 @@ def read(
             f"{path} is not in UTF-8: save it as UTF-8, or convert it with iconv -t UTF-8 -f "
             "WINDOWS-1252, UTF-16 or what else it is in"
         ) from None
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    # Parquet has no categories of numbers.
-    whole = [name for name in text if name in frame and frame[name].dtype.kind in "iu"]
-    return frame.astype(dict.fromkeys(whole, str))
+    if words := [word.strip() for word in na]:
+        codes = pd.to_numeric(pd.Series(words), errors="coerce").dropna()
+        for name, dtype in frame.dtypes.items():
+            if dtype.kind not in "bMm":
+                text = frame[name] if dtype.kind in "iuf" else frame[name].astype(str).str.strip()
+                stand = text.isin(words) | pd.to_numeric(text, errors="coerce").isin(codes)
+                frame[name] = frame[name].mask(stand)
+    return frame
 
 
 def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -> pd.DataFrame:
-    names, delimiter = _header(path, delimiter)
+    names, delimiter, skipped = _header(path, delimiter)
     try:
         with warnings.catch_warnings():
             # Rows longer than the header.
@@ -266,26 +511,52 @@ def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -
                 skipinitialspace=True,
                 names=names,
                 header=0,
+                skiprows=skipped,
                 dtype=dict.fromkeys(text & set(names), str),
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise ValueError(
-            f"{str(error).splitlines()[0]}; rows must have as many fields as the header, divided "
-            f"by {delimiter!r}"
-        ) from None
-    if decimal != ".":
-        _require_no_points(frame)
+        _require_whole_rows(path, names, delimiter, skipped)
+        raise ValueError(str(error).splitlines()[0]) from None
+    if len(names) > 1 and frame[names[-1]].isna().any():
+        _require_whole_rows(path, names, delimiter, skipped)
+    frame.attrs["decimal"] = decimal
     return frame
 
 
-def _header(path: Path, delimiter: str | None) -> tuple[list[str], str]:
-    """Return the names of the columns of a CSV and its delimiter, from its first record alone."""
+def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: int) -> None:
+    """Refuse the first row with more or fewer fields than the header; pandas fills short ones."""
+    with _opened(path, skipped) as lines, suppress(csv.Error):
+        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        for record in records:
+            if len(record) != len(names) and any(field.strip() for field in record):
+                raise ValueError(
+                    f"line {records.line_num + skipped} has {len(record)} fields and the header "
+                    f"{len(names)}, divided by {delimiter!r}: add or remove some, or "
+                    "what stands above the names of the columns"
+                )
+
+
+@contextmanager
+def _opened(path: Path, skipped: int = 0) -> Iterator[TextIO]:
+    """Open a text file, after some lines."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+        for _ in range(skipped):
+            lines.readline()
+        yield lines
+
+
+def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
+    """Return the names of the columns of a CSV, its delimiter, and the lines before the names."""
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
-    heads = {each: _head(path, each) for each in {*_DELIMITERS, delimiter or ","}}
+    with _opened(path) as lines:
+        named = re.match(r'"?sep=(.)"?[\r\n]', lines.readline(), re.IGNORECASE)
+    delimiter, skipped = delimiter or (named and named[1]), int(named is not None)
+    heads = {each: _head(path, each, skipped) for each in {*_DELIMITERS, delimiter or ","}}
     if not any(heads.values()):
         raise ValueError("it is empty")
-    tabs = path.suffix.lower() == ".tsv" and len(heads["\t"]) > 1
+    tabs = Path(path.name.lower().removesuffix(".gz")).suffix == ".tsv" and len(heads["\t"]) > 1
     likely = "\t" if tabs else max(_DELIMITERS, key=lambda each: len(heads[each]))
     delimiter = delimiter or likely
     if len(heads[delimiter]) == 1 < len(heads[likely]):
@@ -294,37 +565,38 @@ def _header(path: Path, delimiter: str | None) -> tuple[list[str], str]:
             f"another: --delimiter {likely!r}"
         )
     names = [name.strip() for name in heads[delimiter]]
+    if names[0].startswith("#"):
+        raise ValueError(
+            f"its first line is no header, since it begins with '#' ({names[0][:40]!r}): delete "
+            "the lines above the names of the columns, or the '#' before these"
+        )
+    numbers = [name for name in names if re.fullmatch(_NUMBER.format("[.,]"), name)]
+    if len(numbers) == len(names) or (
+        len(numbers) >= _MOSTLY * len(names) and not all(map(str.isdigit, numbers))
+    ):
+        example = delimiter.join(f"c{place + 1}" for place in range(min(3, len(names))))
+        raise ValueError(
+            f"its first line has numbers where names are expected ({_listed(numbers[:3])}): is "
+            f"there a header? Put a line with a name for each column above it, as {example}"
+        )
     if "" in names:
         raise ValueError(
             f"column {names.index('') + 1} of the header has no name: name it, or leave it out "
             "(pandas writes such an index unless index=False)"
         )
     _require_unique(names)
-    return names, delimiter
+    return names, delimiter, skipped
 
 
-def _head(path: Path, delimiter: str) -> list[str]:
+def _head(path: Path, delimiter: str, skipped: int) -> list[str]:
     """Return the fields of the first line that is not blank; a quoted field may have several."""
-    with path.open(encoding="utf-8-sig", newline="") as lines:
+    with _opened(path, skipped) as lines:
         records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
         named = (each for each in records if len(each) > 1 or (each and each[0].strip()))
         try:
             return next(named, [])
         except csv.Error:  # a quote that nothing closes
             return []
-
-
-def _require_no_points(frame: pd.DataFrame) -> None:
-    """Refuse columns of numbers with points in thousands, which would be taken for decimal ones."""
-    for name in frame.columns[frame.dtypes.map(lambda dtype: dtype.kind not in "biuf")]:
-        values = frame[name].dropna().astype(str).drop_duplicates()
-        points = values[values.str.contains(".", regex=False)]
-        numbers = pd.to_numeric(values, errors="coerce").notna().all()
-        if len(points) and numbers and points.str.fullmatch(_THOUSANDS_POINT).all():
-            raise ValueError(
-                f"column {name!r} has points in numbers, such as {points.iloc[0]!r}, beside the "
-                "decimal mark: write them without thousands separators"
-            )
 
 
 def _require_unique(names: Iterable) -> None:
@@ -348,8 +620,11 @@ def check(
     x: Sequence[str] | None = None,
     *,
     drop: Sequence[str] = (),
+    groups: str | None = None,
     aside: Sequence[str] = (),
+    levels: Sequence[str] = (),
     missing: str = REFUSE,
+    log_y: bool = False,
 ) -> Checked:
     """Check a table and say which of its columns are used.
 
@@ -363,10 +638,16 @@ def check(
         Those that it is predicted from; by default all others.
     drop
         Columns that are not used.
+    groups
+        A column of labels, that is no part of x but must be complete.
     aside
-        Columns that are no part of x but must be complete: groups, a time.
+        Other such columns: a time.
+    levels
+        Columns of x that are categories, also where they have numbers.
     missing
         `refuse`, or `drop`: rows with a missing value in a column that is used are left out.
+    log_y
+        Whether the logarithm of y is modelled.
 
     Raises
     ------
@@ -376,21 +657,53 @@ def check(
     _require_text_names(frame)
     if missing not in (REFUSE, DROP):
         raise ValueError(f"missing must be {REFUSE} or {DROP}; got {missing!r}")
-    wanted = _wanted(frame, y, x, drop, aside)
-    frame, notes = _complete(frame, [*wanted, y, *aside], missing)
+    apart = [name for name in (groups, *aside) if name is not None]
+    wanted = _wanted(frame, y, x, drop, apart, levels)
+    kinds = dict.fromkeys([*levels, groups], LEVELS)
+    decimal, names = frame.attrs.get("decimal", "."), [*wanted, y, *apart]
+    cells = {name: classify(frame[name], decimal, kinds.get(name)) for name in names}
+    if (of_y := cells[y]).kind is not NUMBER or of_y.fault:
+        what = "it has dates" if of_y.kind is DATE else "it has text or categories, and no numbers"
+        raise ValueError(f"column {y!r} cannot be y: {of_y.fault or what}")
+    dates = [name for name in wanted if cells[name].kind is DATE]
+    left_out, faults = [], []
+    for name, each in cells.items():
+        if each.fault:
+            category = each.kind is NUMBER and name in wanted
+            more = f"; --levels {name!r} if it is a category" if category else ""
+            faults.append(f"column {name!r}: {each.fault}{more}")
+    if x is not None:
+        faults += [f"column {name!r}: it has dates; turn them into numbers" for name in dates]
+    else:
+        wanted = [name for name in wanted if name not in dates]
+        left_out = [
+            f"Column {name!r} left out: it has dates. Order the rows by it with --time-column, or "
+            "turn it into numbers."
+            for name in dates
+        ]
+    _require_faultless(faults)
+    frame = frame.copy(deep=False)
+    for name, each in cells.items():
+        frame[name] = each.values
+    frame, notes = _complete(frame, [*wanted, y, *apart], missing, cells)
     if len(frame) < FEWEST_ROWS:
         after = f" ({' '.join(notes)})" if notes else ""
         raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
-    target = _target(frame, y)
-    used, left_out = _used(frame, wanted, named=x is not None)
+    target = _target(frame, y, log_y=log_y)
+    used, more = _used(frame, wanted, cells)
+    left_out += more
     if not used:
         why = " ".join(left_out) or "the table has no other, or they are dropped, groups or times"
         raise ValueError(f"no column is left to predict {y!r} from: {why}")
+    if len(left_out) > _SHOWN:
+        left_out[_SHOWN:] = [f"{len(left_out) - _SHOWN} more columns left out."]
     names = {column.name for column in used}
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
     columns = Columns(y, tuple(used), ignored)
     encoded = columns.encode(frame[[*names, y]])
     said, width = _of_target(y, target), encoded.shape[1]
+    skewed = [] if said or log_y else _skewed(y, target)
+    said += skewed
     if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, width)]:
         said.append(
             f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. If it is not known before "
@@ -401,34 +714,51 @@ def check(
             f"There are more columns of x ({width}) than rows ({len(frame)}): most "
             "methods will learn little; name the ones that matter with --x."
         )
+    numbers = {each.name: encoded[each.name].to_numpy() for each in used if each.levels is None}
+    numbers |= {} if skewed or log_y else {y: target}
+    far = [line for name, values in numbers.items() for line in _far(name, values)]
+    said += far[:_SHOWN]
+    for name in columns.text if groups is None else [*columns.text, groups]:
+        said += _of_labels(name, frame[name], cells[name].words)
     return Checked(frame, columns, (*notes, *left_out), tuple(said))
 
 
-def _wanted(frame, y, x, drop, aside) -> list[str]:
+def _require_faultless(faults: list[str]) -> None:
+    if faults:
+        more = [f"{len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
+        raise ValueError("; ".join([*faults[:_SHOWN], *more]))
+
+
+def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
     """Return the names of the columns of x, or raise `ValueError` for names that are not there."""
-    for name in [y, *(x or ()), *drop, *aside]:
+    for name in [y, *(x or ()), *drop, *aside, *levels]:
         if name not in frame.columns:
             raise ValueError(
                 f"there is no column {name!r}{nearest(name, frame.columns)}; there are "
                 f"{_listed(frame.columns)}"
             )
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
-    clash = [name for name in (x or ()) if name not in others]
+    clash = [name for name in (*(x or ()), *levels) if name not in others]
     if clash := clash + [y] * (y in (*drop, *aside)):
         raise ValueError(
-            f"{_listed(clash)}: a column can have one part: y, x, dropped, group or time"
+            f"{_listed(clash)}: a column can have one part: y, x (with levels or not), dropped, "
+            "group or time"
         )
     return others
 
 
-def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
+def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows without missing values."""
     empty = frame[names].isna()
     counts = empty.sum()
     if not counts.any():
         return frame, []
     counts = counts[counts > 0]
-    shown = ", ".join(f"{name} ({n})" for name, n in counts[:_SHOWN].items())
+    words = {name: cells[name].words if cells[name].kind is NUMBER else () for name in counts.index}
+    shown = ", ".join(
+        f"{name} ({n}{f', also written {_listed(words[name])}' if words[name] else ''})"
+        for name, n in counts[:_SHOWN].items()
+    )
     shown += f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
     level = "where NA, NULL or None is a level, rename it"
     if missing == REFUSE:
@@ -437,87 +767,55 @@ def _complete(frame, names, missing) -> tuple[pd.DataFrame, list[str]]:
             f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)}); "
             f"{level}"
         )
-    # What is left of true, false and missing values is of one type.
-    kept = frame[~empty.any(axis=1)].infer_objects()
-    text = "" if all(frame[name].dtype.kind in "biufMm" for name in counts.index) else f"; {level}"
+    kept = frame[~empty.any(axis=1)]
+    text = "" if all(cells[name].kind is NUMBER for name in counts.index) else f"; {level}"
     return kept, [f"{len(frame) - len(kept)} rows with missing values left out: {shown}{text}."]
 
 
-def _target(frame: pd.DataFrame, y: str) -> np.ndarray:
-    kind, fault = _kind(frame[y])
-    if kind is not NUMBER:
-        what = {DATE: "it has dates", LEVELS: fault or "it has text or categories, and no numbers"}
-        raise ValueError(f"column {y!r} cannot be y: {what[kind]}")
-    target = _numbers(y, frame[y])
+def _target(frame: pd.DataFrame, y: str, *, log_y: bool) -> np.ndarray:
+    target = _numbers(y, frame)
     if np.ptp(target) == 0:
         raise ValueError(f"column {y!r} is constant ({target[0]:g}): there is nothing to predict")
+    if log_y and (low := target <= 0).any():
+        raise ValueError(
+            f"column {y!r}: {low.sum()} values are not positive, such as {target[low][0]:g} in row "
+            f"{row_number(frame.index[low.argmax()])}, and have no logarithm: leave out --log-y"
+        )
     return target
 
 
-def _used(frame, wanted, *, named) -> tuple[list[Column], list[str]]:
+def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
     """Return the columns that are used, and what is said of those that are not."""
     used, notes, faults, seen = [], [], [], {}
     for name in wanted:
-        kind, fault = _kind(frame[name])
-        if kind is DATE and not named:
-            notes.append(
-                f"Column {name!r} left out: it has dates. Order the rows by it with --time-column, "
-                "or turn it into numbers."
-            )
-        elif fault or kind is DATE:
-            faults.append(f"column {name!r}: {fault or 'it has dates; turn them into numbers'}")
-        elif frame[name].nunique() == 1:
+        if frame[name].nunique() == 1:
             notes.append(f"Column {name!r} left out: it is constant.")
-        else:
-            # Categories of numbers are no copy of these numbers.
-            text = kind is LEVELS
-            try:
-                values = frame[name].astype(str) if text else _numbers(name, frame[name])
-            except ValueError as error:
-                faults.append(str(error))
-                continue
-            mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
-            if mark in seen:
-                notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
-                continue
-            seen[mark] = name
-            levels = tuple(sorted(values.unique())) if text else None
-            used.append(Column(name, levels))
-    if faults:
-        more = [f"{len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        raise ValueError("; ".join([*faults[:_SHOWN], *more]))
-    rest = [f"{len(notes) - _SHOWN} more columns left out."] if len(notes) > _SHOWN else []
-    return used, [*notes[:_SHOWN], *rest]
-
-
-def _kind(series: pd.Series) -> tuple[str, str]:
-    """Return the kind of a complete column, and what is wrong with it, "" if nothing."""
-    if series.dtype.kind in "biuf":
-        return NUMBER, ""
-    if series.dtype.kind in "Mm":
-        return DATE, ""
-    if series.dtype.kind == "c" or not series.astype(object).map(pd.api.types.is_scalar).all():
-        return LEVELS, "it has complex numbers, lists or objects: take their parts as columns"
-    text = series.astype(str)
-    distinct = text.drop_duplicates()
-    if not isinstance(series.dtype, pd.CategoricalDtype):
-        with_comma = distinct.str.fullmatch(f"{_DECIMAL_COMMA}|{_THOUSANDS_COMMA}")
-        numbers = with_comma | pd.to_numeric(distinct, errors="coerce").notna()
-        if with_comma.any() and numbers.mean() >= _MOSTLY:
-            return LEVELS, (
-                f"it has commas as in {distinct[with_comma].iloc[0]!r}: give --decimal , if they "
-                "are decimal marks, or write numbers without thousands separators"
-            )
-        if pd.to_numeric(text, errors="coerce").notna().mean() >= _MOSTLY:
-            return NUMBER, ""
-    if distinct.str.fullmatch(_ANY_DATE).all():
-        return DATE, ""
-    if len(distinct) > MOST_LEVELS:
-        return LEVELS, (
-            f"it is text with {len(distinct)} different values, more than {MOST_LEVELS}: leave it "
-            "out with --drop, or turn it into numbers or fewer levels"
-        )
-    return LEVELS, ""
+            continue
+        levels = ends = None
+        try:
+            if cells[name].kind is LEVELS:
+                values, levels = frame[name], tuple(sorted(frame[name].unique()))
+                if len(levels) > MOST_LEVELS:
+                    raise ValueError(
+                        f"column {name!r}: it is text with {len(levels)} different values, more "
+                        f"than {MOST_LEVELS}: leave it out with --drop, or turn it into numbers or "
+                        "fewer levels"
+                    )
+            else:
+                values = _numbers(name, frame)
+                ends = (float(values.min()), float(values.max()))
+        except ValueError as error:
+            faults.append(str(error))
+            continue
+        # Categories of numbers are no copy of these numbers.
+        mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
+        if mark in seen:
+            notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
+            continue
+        seen[mark] = name
+        used.append(Column(name, levels, ends))
+    _require_faultless(faults)
+    return used, notes
 
 
 def row_number(label: Any) -> str:
@@ -526,32 +824,6 @@ def row_number(label: Any) -> str:
     The index still counts the rows of the file where some of them were left out.
     """
     return str(label + 1 if isinstance(label, int | np.integer) else label)
-
-
-def _require_complete(name: str, series: pd.Series) -> None:
-    missing = series.index[series.isna()]
-    if len(missing):
-        raise ValueError(
-            f"column {name!r} has a missing value in row {row_number(missing[0])}: fill it in, or "
-            "leave the row out"
-        )
-
-
-def _numbers(name: str, series: pd.Series) -> np.ndarray:
-    """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
-    _require_complete(name, series)
-    if series.dtype.kind not in "biuf":
-        text = series.astype(str)
-        series = pd.to_numeric(text, errors="coerce")
-        if len(wrong := text[series.isna()]):
-            raise ValueError(
-                f"column {name!r}: {len(wrong)} values are not numbers, such as {wrong.iloc[0]!r} "
-                f"in row {row_number(wrong.index[0])}: correct them, or leave them empty"
-            )
-    values = series.to_numpy(dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ValueError(f"column {name!r} has infinite values: fill or drop them")
-    return values
 
 
 def has_ties(checked: Checked) -> bool:
@@ -577,6 +849,82 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
         "compare how narrow the bumps of a method are. Go by CRPS and coverage, or model first "
         "which of these values it has."
     ]
+
+
+def _skewed(y: str, target: np.ndarray) -> list[str]:
+    """Say that a density of the logarithm of y is likely to be easier."""
+    low, middle, high = np.quantile(target, [0.1, 0.5, 0.9])
+    if target.min() <= 0.0 or high - middle < 2.0 * (middle - low):  # a tail in few rows alone
+        return []
+    before, after = pd.Series(target).skew(), pd.Series(np.log(target)).skew()
+    if before < _SKEWED or abs(after) > _FAR_LESS * before:
+        return []
+    return [
+        f"{y!r} is positive and strongly skewed (skewness {before:.1f}), its logarithm is not "
+        f"({after:.1f}): model that with --log-y; answers stay in the units of {y!r}, and are "
+        "never negative."
+    ]
+
+
+def _far(name: str, values: np.ndarray) -> list[str]:
+    """Say which values lie so far from the others that they may be codes or mistakes.
+
+    At most a tenth of the rows behind a gap of five times the range of the others; or one value at
+    an end, three times or more, behind a smaller gap.
+    """
+    unique, counts = np.unique(values, return_counts=True)
+    if len(values) < FEWEST_ROWS or len(unique) < 3:
+        return []
+    for sign in (1.0, -1.0):
+        # From the far end on.
+        ends, many = (unique, counts) if sign > 0 else (-unique[::-1], counts[::-1])
+        gaps, ranges = np.diff(ends), ends[-1] - ends[1:]
+        wide = (gaps >= _WIDE_GAP * ranges) & (ranges > 0)
+        few = np.cumsum(many)[:-1] <= _FEW_VALUES * len(values)
+        value, others = sign * ends[0], sign * ends[1:]
+        coded = (value < 0.0 <= others.min()) or re.fullmatch(_CODE, f"{value:.15g}")
+        enough = gaps[0] >= (_GAP_OF_CODE if coded else _GAP) * ranges[0] and value != 0.0
+        if (behind := np.flatnonzero(wide & few)).size:
+            far = sign * ends[: behind[-1] + 1]
+        elif many[0] >= _REPEATED and (wide[0] or (enough and len(others) >= _DISTINCT)):
+            far = sign * ends[:1]
+        else:
+            continue
+        rest = values[~np.isin(values, far)]
+        low, middle, high = np.quantile(rest, [0.25, 0.5, 0.75])
+        away = np.abs(far - middle).min() / (high - low if high > low else np.ptp(rest))
+        shown = [f"{each:.10g}" for each in far]
+        several = len(far) > _REPEATED
+        where = f"lie from {shown[0]} to {shown[-1]}" if several else f"are {' or '.join(shown)}"
+        remedy = "correct them if they are mistakes"
+        if not several:
+            remedy = f"missing? --na {','.join(shown)}; or {remedy}"
+        said = (
+            f"{len(values) - len(rest)} value(s) of {name!r} {where}, {away:.0f} spreads of the "
+            f"others away: {remedy}."
+        )
+        return [said, *_far(name, rest)]
+    return []
+
+
+def _of_labels(name: str, labels: pd.Series, words: Sequence[str]) -> list[str]:
+    """Say which labels differ in case alone, and which may stand for missing."""
+    counts = labels.value_counts()
+    said = [
+        f"Column {name!r} has {word!r} in {counts[word]} rows, a level like any other: --na "
+        f"{word!r} if it stands for missing."
+        for word in words
+        if word in counts
+    ]
+    folded = counts.index.str.casefold()
+    same = counts[folded.duplicated(keep=False)]
+    if len(same):
+        shown = ", ".join(f"{label!r} ({n} rows)" for label, n in same[:_SHOWN].items())
+        said.append(
+            f"Column {name!r} has labels that differ in case alone, {shown}: make them alike if "
+            "they mean the same."
+        )
+    return said
 
 
 def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
@@ -605,7 +953,13 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
     """Return a column that orders rows in time as numbers, shape (n,); dates in nanoseconds."""
     series = frame[name]
     if series.dtype.kind in "biuf":
-        return _numbers(name, series)
+        values = _numbers(name, frame)
+        if days := _days_first(values):
+            raise ValueError(
+                f"column {name!r} orders no rows: its whole numbers, such as {values[0]:.0f}, are "
+                f"dates as {days}: write them as YYYYMMDD or 2024-12-31"
+            )
+        return values
     if series.dtype.kind not in "Mm":
         text = series.astype(str)
         series = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
@@ -620,9 +974,22 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
     return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
 
 
+def _days_first(values: np.ndarray) -> str:
+    """Return how numbers are dates with the day or the month first, "" if they are none."""
+    if np.any(values != np.round(values)) or values.min() < 0.0 or values.max() >= 1e8:
+        return ""
+    # The first zero of 01012021 is lost.
+    text = pd.Series(values.astype(np.int64).astype(str)).str.zfill(8)
+    for form, shown in (("%Y%m%d", ""), ("%d%m%Y", "DDMMYYYY"), ("%m%d%Y", "MMDDYYYY")):
+        dates = pd.to_datetime(text, format=form, errors="coerce")
+        if dates.dt.year.between(1900, 2100).all():
+            return shown
+    return ""
+
+
 def looks_like_date(series: pd.Series) -> bool:
     """Return whether a column has dates."""
-    return bool(series.notna().any()) and _kind(series.dropna())[0] is DATE
+    return classify(series).kind is DATE
 
 
 def _listed(names: Iterable) -> str:

@@ -54,12 +54,14 @@ def test_numbers_with_a_large_offset_keep_their_digits():
 
 
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
-    options = {"bandwidth_x": np.array([0.7]), "bandwidth_y": 0.3, "regularization": 0.1}
+    options = {"bandwidth_x": np.array([0.7, 1.0]), "bandwidth_y": 0.3, "regularization": 0.1}
     asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}
-    frame = table().assign(group=np.arange(60) // 2, hole=[np.nan, *range(59)])
-    model = TableModel(
-        "LSCDE-exact", "price", ["area"], **asked, options=options, seed=np.int64(5)
-    ).fit(frame)
+    asked |= {"levels": ["code"], "log_y": True, "options": options, "seed": np.int64(5)}
+    frame = table().assign(group=np.arange(60) // 2, hole=[np.nan, *range(59)], code=[1, 2] * 30)
+    frame["price"] = np.exp(3.0 * frame["price"])
+    model = TableModel("LSCDE-exact", "price", ["area", "code"], **asked).fit(frame)
+    assert model.columns_.text == ["code"]
+    assert (model.quantile(frame, [0.001]) > 0.0).all()
     model.save(data / "m.kcde")
     again = TableModel.load(data / "m.kcde").fit(frame)
     assert again.columns_ == model.columns_
@@ -68,11 +70,31 @@ def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     assert (data / "again.kcde").read_bytes() == (data / "m.kcde").read_bytes()
 
 
+def test_rows_without_predictions_are_empty_and_counted_and_columns_are_kept(data, call):
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "LinearGaussian", "--na", "??,-7")
+    assert call(*fit, "--out", data / "m.kcde")[0] == 0
+    new = pd.DataFrame({"key": ["01", "02", "03", "04", "05"], "town": [*"ABAZ", "B "]})
+    new["area"], new["price"] = ["0.5", "-7.0", "x", "0.5", "99"], ["1", "?", "", "2", "oops"]
+    new.to_csv(data / "new.csv", index=False)
+    predict = ("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
+    code, _, error = call(*predict)
+    assert (code, "--keep" in error) == (2, True)
+    code, _, error = call(*predict, "--keep", "key", "--keep", "town")
+    assert (code, error.count("\n")) == (0, 2)
+    for word in ("3 of 5", "missing", "'x' in row 3", "'Z'", "'area' above"):
+        assert word in error
+    made = pd.read_csv(data / "p.csv", dtype={"key": str})
+    assert list(made)[:3] == ["key", "town", "mean"]
+    assert made["key"].tolist() == new["key"].tolist()
+    assert made["q0.5"].notna().tolist() == [True, False, False, False, True]
+    assert made["log_density"].notna().tolist() == [True, False, False, False, False]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda f: f.drop(columns="area"), "'area'"),
-        (lambda f: f.assign(area=[*map(str, f["area"][:-1]), "x"]), "'x' in row 60"),
+        (lambda f: f.assign(area="x"), "'x' in row 1"),
     ],
 )
 def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call, change, message):

@@ -36,6 +36,8 @@ from kcde.table_model import TableModel, regardless_of_groups, usable
 PAGE = "comparison.html"
 """In the folder of a comparison, beside comparison.csv, splits.csv and comparison.png."""
 
+_MANY, _SHOWN = 0.1, 10  # share of the test rows outside the range of x; names in a message
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -61,6 +63,8 @@ class Comparison:
         The advised method fitted to all rows, `TRAIN_ROWS` at most; None where none is advised.
     missing
         What happened to rows with missing values: `refuse` or `drop`.
+    levels
+        Columns that are categories, also where they have numbers.
     source
         What the rows are called.
     reading
@@ -77,8 +81,9 @@ class Comparison:
     warnings: tuple[str, ...]
     model: TableModel | None
     missing: str
+    levels: Sequence[str]
     source: str
-    reading: Mapping[str, str]
+    reading: Mapping[str, object]
 
     def __str__(self) -> str:
         return page.terminal(self)
@@ -121,11 +126,13 @@ def compare(
     jobs: int = 1,
     out: str | Path | None = None,
     drop: Sequence[str] = (),
+    levels: Sequence[str] = (),
     missing: str = tabular.REFUSE,
+    log_y: bool = False,
     rows: int | None = TRAIN_ROWS,
     seed: int = 0,
     source: str = "data.csv",
-    reading: Mapping[str, str] = MappingProxyType({}),
+    reading: Mapping[str, object] = MappingProxyType({}),
     say: Callable[[str], None] = lambda line: None,
 ) -> Comparison:
     """Compare conditional densities of a column given others on held-out rows, and advise one.
@@ -156,8 +163,12 @@ def compare(
         comparison goes on; None: nothing is kept.
     drop
         Columns that are not used.
+    levels
+        Columns of x that are categories, also where they have numbers.
     missing
         `refuse`, or `drop`: rows with missing values are left out.
+    log_y
+        Whether methods see log y, of y > 0; scores stay in the units of y.
     rows
         Most training rows of a split; None: all.
     seed
@@ -181,14 +192,15 @@ def compare(
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1; got {jobs}")
     names, absent = _compared(methods)
-    aside = [name for name in (groups, time_column) if name is not None]
-    checked = tabular.check(frame, y, x, drop=drop, aside=aside, missing=missing)
+    aside = [] if time_column is None else [time_column]
+    used = {"drop": drop, "groups": groups, "aside": aside, "levels": levels}
+    checked = tabular.check(frame, y, x, **used, missing=missing, log_y=log_y)
     asked = {"count": splits, "groups": groups, "time_column": time_column, "rows": rows}
     with tempfile.TemporaryDirectory(prefix="kcde-") as temporary:
         folder = Path(temporary) if out is None else Path(out)
-        plan = make(checked, folder, **asked, seed=seed)
+        plan = make(checked, folder, **asked, seed=seed, log_y=log_y)
         flattered = misleading(checked) if plan.kind == RANDOM else []
-        warnings = (*checked.warnings, *flattered)
+        warnings = (*checked.warnings, *flattered, *_beyond(plan, checked))
         for line in (*checked.notes, *warnings):
             say(line)
         if groups is not None and (regardless := regardless_of_groups(names)):
@@ -205,10 +217,10 @@ def compare(
     if advice.method is not None:
         say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
-        model = TableModel(advice.method, y, used, groups=groups)
+        model = TableModel(advice.method, y, used, groups=groups, levels=levels, log_y=log_y)
         model.fit_checked(_some_rows(checked, TRAIN_ROWS))
     found = (checked, plan, run, table, by_splits, rank_by, advice, warnings, model)
-    comparison = Comparison(*found, missing, source, reading)
+    comparison = Comparison(*found, missing, levels, source, reading)
     if out is not None:
         comparison.write(folder)
     return comparison
@@ -224,6 +236,17 @@ def _compared(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
         raise ValueError(f"these methods cannot be compared: {'; '.join(wrong)}")
     named = [known_methods.shown(known_methods.key_of(name)) for name in names]
     return list(dict.fromkeys([BASELINE, *named])), {}
+
+
+def _beyond(plan: Plan, checked: tabular.Checked) -> list[str]:
+    """Say where many test rows lie outside the range of the rows that are trained on."""
+    outside, tested = np.zeros(plan.X.shape[1]), sum(len(each.test) for each in plan.splits)
+    for train, test in ((plan.X[each.train], plan.X[each.test]) for each in plan.splits):
+        outside += ((test < train.min(axis=0)) | (test > train.max(axis=0))).sum(axis=0)
+    counted = zip(checked.columns.encode(checked.frame), outside.astype(int), strict=True)
+    shown = [f"{name!r} ({n} of {tested} rows)" for name, n in counted if n >= _MANY * tested]
+    said = "lie outside the range of the rows that methods are trained on there"
+    return [f"Test rows {said}: {', '.join(shown[:_SHOWN])}."] if shown else []
 
 
 def _some_rows(checked: tabular.Checked, most: int) -> tabular.Checked:

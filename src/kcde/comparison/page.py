@@ -140,8 +140,8 @@ def facts(found: "Comparison") -> str:
         f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
         f"columns. {len(found.run.scores)} methods over {len(found.run.splits)} "
         f"{_KINDS[plan.kind]}, up to {sizes['n_train']:.0f} rows to train and "
-        f"{sizes['n_test']:.0f} to test on; methods see columns standardised by the training rows, "
-        f"scores are in the units of {columns.y}."
+        f"{sizes['n_test']:.0f} to test on; methods see columns standardised by the training rows"
+        f"{' and log ' + columns.y if plan.log_y else ''}, scores are in the units of {columns.y}."
     )
 
 
@@ -193,19 +193,18 @@ def python_lines(found: "Comparison") -> str:
     columns = found.checked.columns
     column = found.plan.column if found.plan.kind == GROUPS else None
     names = [each.name for each in columns.x]
-    read = [f"frame = tabular.read({found.source!r}{_arguments(found.reading)})"]
-    if found.missing != tabular.REFUSE:
-        complete = [columns.y, *names, *([] if column is None else [column])]
-        read.append(f"frame = frame.dropna(subset={complete!r})")
+    levels = [name for name in names if name in found.levels]
     asked = {"y": columns.y, "x": names} | ({} if column is None else {"groups": column})
+    asked |= {"levels": levels} if levels else {}
+    asked |= {} if found.missing == tabular.REFUSE else {"missing": found.missing}
+    asked |= {"log_y": True} if found.plan.log_y else {}
     return "\n".join(
         [
             "from kcde import tabular",
             "from kcde.table_model import TableModel",
-            *read,
+            f"frame = tabular.read({found.source!r}{_arguments(found.reading)})",
             f"model = TableModel({found.advice.method!r}{_arguments(asked)}).fit(frame)",
-            "model.quantile(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
-            "model.density(frame, model.quantile(frame[:1], [0.05, 0.5, 0.95])[0])",
+            "model.predictions(frame, [0.05, 0.5, 0.95])  # of any table with these columns",
         ]
     )
 

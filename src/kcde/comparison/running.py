@@ -160,6 +160,8 @@ class Plan:
         methods that choose by folds keep them together there as well.
     column
         That of the groups, or of the time.
+    log_y
+        Whether methods see log y.
     """
 
     folder: Path
@@ -169,6 +171,7 @@ class Plan:
     y: np.ndarray
     groups: np.ndarray | None = None
     column: str | None = None
+    log_y: bool = False
 
     @property
     def train_rows(self) -> int:
@@ -189,6 +192,7 @@ def make(
     time_column: str | None = None,
     rows: int | None = TRAIN_ROWS,
     seed: int = 0,
+    log_y: bool = False,
 ) -> Plan:
     """Return the plan of a comparison with `rows` training rows at most, known to its folder.
 
@@ -218,7 +222,7 @@ def make(
             )
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
-    plan = Plan(folder, kind, found, X, y, labels, groups or time_column)
+    plan = Plan(folder, kind, found, X, y, labels, groups or time_column, log_y)
     _require_same(plan, checked)
     return plan
 
@@ -233,7 +237,7 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
         "kind": plan.kind,
         "column": plan.column,
         "kcde": kcde.__version__,
-    }
+    } | ({"log_y": True} if plan.log_y else {})
     path = plan.folder / "plan.json"
     if not path.exists():
         with atomic(path) as temporary:
@@ -343,7 +347,8 @@ class Scored(NamedTuple):
 def score(method: str, plan: Plan, rows: int, number: int) -> Scored:
     """Fit to so many rows of one split and score it; what fails is a result with its reason."""
     start = time.perf_counter()
-    model, split = unfitted(method, seed_of("own", "split", number) % _SEEDS), plan.splits[number]
+    seed, split = seed_of("own", "split", number) % _SEEDS, plan.splits[number]
+    model = unfitted(method, seed, log_y=plan.log_y)
     split = limited(split, rows, max(2 * rows, _ROWS), number)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:

@@ -4,12 +4,13 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
+from scipy.stats import lognorm, norm
 from sklearn.base import clone
 
 from contracted import make
 from kcde.estimators import KCEF, Conformal, Defensive, GaussianProcess, Standardised
 from kcde.estimators._kcef.selection import CheckedRule, _interpolated, _LikelihoodSearch
+from kcde.estimators.log_scaled import LogScaled
 from kcde.experiments import methods
 from kcde.selection import complement, kfold
 
@@ -55,6 +56,32 @@ def test_all_else_is_that_of_the_density(pairs, rng):
     np.testing.assert_array_equal(at, inside)
     assert model.sample(frame, 2, rng).shape == (30, 2, 1)
     assert list(model.feature_names_in_) == ["a", "b"]
+
+
+def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng):
+    X, logs = pairs[0], pairs[1][:, 0]
+    inner = Standardised(process())
+    model, plain = LogScaled(inner).fit(X, np.exp(logs)), clone(inner).fit(X, logs)
+    centre, scale = plain.mean(X)[:, 0], plain.std(X)
+    exact, y = lognorm(scale, scale=np.exp(centre)), np.exp(logs)
+    for found, expected in (
+        (model.pdf(X, y), exact.pdf(y)),
+        (model.density_at(np.array([[2.0], [-1.0]]))(X)[:, 0], exact.pdf(2.0)),
+        (model.cdf(X, y), exact.cdf(y)),
+        (model.quantile(X, 0.3), exact.ppf(0.3)),
+        (model.predict(X), exact.mean()),
+        (model.std(X), exact.std()),
+        (model.mode(X), np.exp(centre - scale**2)),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    a, b = norm.cdf((logs - centre) / scale), norm.cdf((logs - centre) / scale - scale)
+    crps = y * (2 * a - 1) - 2 * exact.mean() * (b + norm.cdf(scale / np.sqrt(2)) - 1)
+    np.testing.assert_allclose(model.crps(X, y).mean(), crps.mean(), rtol=0.03)
+    assert (model.sample(X, 5, rng) > 0).all()
+    assert np.isneginf(model.log_density(X[:1], [0.0]))
+    assert model.cdf(X[:1], [-1.0]) == 0.0
+    with pytest.raises(ValueError, match="positive"):
+        model.fit(X, logs)
 
 
 @pytest.mark.parametrize("name", ["KEF", "EpsilonKDE"])
