@@ -168,6 +168,9 @@ def fit_command(
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
+    time_column: Annotated[
+        str | None, Option(help="Of time: the latest rows calibrate --conformal.")
+    ] = None,
     levels: Levels = None,
     missing: Missing = "refuse",
     na: Na = (),
@@ -196,7 +199,12 @@ def fit_command(
     arguments = json_object(options, "--options", '{"folds": 5}')
     coded = names(levels, "--levels") or []
     given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}
-    given |= {"missing": missing, "log_y": log_y, "conformal": conformal}
+    given |= {
+        "time_column": time_column,
+        "missing": missing,
+        "log_y": log_y,
+        "conformal": conformal,
+    }
     model = TableModel(method, y, names(x, "--x"), **given, options=arguments, seed=seed)
     reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
     try:

@@ -24,7 +24,8 @@ import pandas as pd
 
 import kcde
 from kcde import estimators, methods, model_file, provenance, tabular
-from kcde.estimators import Conformal, Standardised
+from kcde.estimators import Conformal, Quantiles, Standardised
+from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared.rows import missing_library
 from kcde.estimators.base import Tags
 from kcde.estimators.log_scaled import LogScaled
@@ -39,7 +40,8 @@ _LOWEST = 1e-50
 _USUAL = ("LikelihoodKCEF", "LSCDE-exact", "GP-ML", "KernelCDE", "ResidualKDE", "LinearGaussian")
 _USUAL += ("KCEF", "NADE", "QuantileForest", "NGBoost")
 """What an unknown name is answered with."""
-_ARGUMENTS = ("x", "drop", "groups", "levels", "missing", "log_y", "conformal", "options", "seed")
+_ARGUMENTS = ("x", "drop", "groups", "time_column", "levels", "missing", "log_y", "conformal")
+_ARGUMENTS += ("options", "seed")
 
 
 def usable(name: str) -> str:
@@ -51,6 +53,13 @@ def usable(name: str) -> str:
     if not tags.density or tags.target != "continuous":
         return "it has no density of a continuous y"
     return missing_library(getattr(estimators, method.estimator))
+
+
+def by_expectations(name: str) -> bool:
+    """Return whether a method estimates expectations of a continuous y, which has quantiles."""
+    method = methods.METHODS[methods.key_of(name, _USUAL)]
+    kind = getattr(estimators, method.estimator)
+    return method.graph is None and issubclass(kind, LowRankConditional)
 
 
 def _tags(name: str) -> Tags:
@@ -75,8 +84,12 @@ def regardless_of_groups(names: Sequence[str]) -> str:
 
 def unfitted(
     method: str, seed: int, options: Mapping[str, Any] | None = None, *, log_y: bool = False
-) -> Standardised | LogScaled:
+) -> Standardised | LogScaled | Quantiles:
     """Return the estimator of a method, by a name, standardised by its training rows."""
+    if by_expectations(method):
+        if log_y:
+            raise ValueError(f"{method} has no density, which log y needs: leave --log-y out")
+        return Quantiles(methods.make(method, **(options or {})), random_state=seed)
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     made = methods.make(method, **(options or {}))
@@ -102,6 +115,8 @@ class TableModel:
         A column that is no part of x: rows of one value belong together, so that a method that
         chooses by folds, and the rows that calibrate, keep them together; `notes_` say it of one
         that does not choose by folds.
+    time_column
+        A column that is no part of x and orders the rows in time: the latest calibrate.
     levels
         Columns of x that are categories, also where they have numbers.
     missing
@@ -137,6 +152,7 @@ class TableModel:
         *,
         drop: Sequence[str] = (),
         groups: str | None = None,
+        time_column: str | None = None,
         levels: Sequence[str] = (),
         missing: str = tabular.REFUSE,
         log_y: bool = False,
@@ -145,7 +161,8 @@ class TableModel:
         seed: int = 0,
     ):
         self.method, self.y, self.x, self.drop, self.groups = method, y, x, drop, groups
-        self.levels, self.missing, self.log_y = levels, missing, log_y
+        self.time_column, self.levels, self.missing = time_column, levels, missing
+        self.log_y = log_y
         self.conformal, self.options, self.seed = conformal, options, seed
 
     def __repr__(self) -> str:
@@ -161,6 +178,10 @@ class TableModel:
         """
         names = ("drop", "groups", "levels", "missing", "log_y")
         options = {name: getattr(self, name) for name in names}
+        if self.time_column is not None:
+            if self.groups is not None:
+                raise ValueError("give groups or a time column, not both")
+            options["aside"] = (self.time_column,)
         return self.fit_checked(tabular.check(frame, self.y, self.x, **options))
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
@@ -175,9 +196,13 @@ class TableModel:
             if estimator.tags.grouped or self.conformal is not None:
                 groups = checked.frame[self.groups].to_numpy()
         if self.conformal is not None:
-            estimator = Conformal(estimator, share=self.conformal, random_state=self.seed)
-        X = self._x_of(checked.frame)
-        self.model_ = estimator.fit(X, checked.columns.target(checked.frame), groups)
+            options = {"share": self.conformal, "latest": self.time_column is not None}
+            estimator = Conformal(estimator, random_state=self.seed, **options)
+        frame = checked.frame
+        if self.time_column is not None:
+            order = np.argsort(tabular.times(frame, self.time_column), kind="stable")
+            frame = frame.iloc[order]
+        self.model_ = estimator.fit(self._x_of(frame), checked.columns.target(frame), groups)
         self.about_ = {
             "method": methods.shown(methods.key_of(self.method)),
             "columns": checked.columns.plain(),
@@ -322,7 +347,10 @@ class TableModel:
         found |= _named("q{}", quantiles, self.quantile(frame, list(quantiles)))
         if interval is not None:
             found["lower"], found["upper"] = self.interval(frame, interval).T
-        if (observed := self.columns_.observed(frame)).any():
+        if density is not None and by_expectations(self.method):
+            raise ValueError(f"{self.method} has quantiles and no density: leave --density out")
+        observed = self.columns_.observed(frame)
+        if observed.any() and not by_expectations(self.method):
             found["log_density"] = np.full(len(frame), np.nan)
             found["log_density"][observed] = self.log_density(frame[observed])
         if density is not None:
@@ -393,6 +421,8 @@ def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[
 
 def require_savable(method: str) -> None:
     """Raise `ValueError` for a method whose fit cannot be written, with those that can."""
+    if by_expectations(method):
+        return
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     if not _tags(method).saved:

@@ -31,6 +31,8 @@ import pandas as pd
 
 from kcde.names import nearest
 
+_UNLIKE, _MORE_THAN_CHANCE = 0.25, 10.0  # of the rows; times as many pairs that are alike
+
 MOST_LEVELS = 20
 """Of a column of text or categories, which has one column of 0 and 1 a level."""
 
@@ -700,6 +702,13 @@ def check(
     names = {column.name for column in used}
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
     columns = Columns(y, tuple(used), ignored)
+    if (again := _copies(frame, sorted(names), y)).any():
+        notes.append(
+            f"{again.sum()} of {len(frame)} rows repeat the x and y of another: each counts once, "
+            "or it would be on both sides of folds, splits and calibration."
+        )
+        frame = frame[~again]
+        target = target[~again]
     encoded = columns.encode(frame[[*names, y]])
     said, width = _of_target(y, target), encoded.shape[1]
     skewed = [] if said or log_y else _skewed(y, target)
@@ -721,6 +730,22 @@ def check(
     for name in columns.text if groups is None else [*columns.text, groups]:
         said += _of_labels(name, frame[name], cells[name].words)
     return Checked(frame, columns, (*notes, *left_out), tuple(said))
+
+
+def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
+    """Return which rows are another one recorded again, none where chance repeats as many.
+
+    By chance as many pairs are alike as if the columns were independent. Where x has few distinct
+    rows, as in tables of a few categories, they repeat by nature.
+    """
+    rows = frame[[*x, y]]
+    again = rows.duplicated().to_numpy()
+    if not again.any() or (~frame.duplicated(x)).sum() < _UNLIKE * len(frame):
+        return np.zeros_like(again)
+    sizes = rows.groupby(list(rows), sort=False, observed=True).size()
+    alike = [((rows[name].value_counts() / len(rows)) ** 2).sum() for name in rows]
+    chance = len(rows) ** 2 / 2 * np.prod(alike)
+    return again & ((sizes * (sizes - 1) / 2).sum() > _MORE_THAN_CHANCE * chance)
 
 
 def _require_faultless(faults: list[str]) -> None:
@@ -796,10 +821,12 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
             if cells[name].kind is LEVELS:
                 values, levels = frame[name], tuple(sorted(frame[name].unique()))
                 if len(levels) > MOST_LEVELS:
+                    belong = f"--groups {name!r} if rows of one value belong together; "
+                    belong = belong if len(levels) <= len(frame) / 2 else ""
                     raise ValueError(
                         f"column {name!r}: it is text with {len(levels)} different values, more "
-                        f"than {MOST_LEVELS}: leave it out with --drop, or turn it into numbers or "
-                        "fewer levels"
+                        f"than {MOST_LEVELS}: {belong}leave it out with --drop, or turn it into "
+                        "numbers or fewer levels"
                     )
             else:
                 values = _numbers(name, frame)

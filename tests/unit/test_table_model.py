@@ -40,6 +40,21 @@ def test_fit_and_predict_give_what_python_gives(data, call):
     np.testing.assert_allclose(np.trapezoid(density, y, axis=1), 1.0, atol=0.01)
 
 
+def test_expectations_have_quantiles_and_no_density(data, call):
+    model, out, asked = data / "j.kcde", data / "predictions.csv", ("--method", "JDL")
+    fit = ("fit", data / "data.csv", "--y", "price", *asked, "--out", model)
+    assert call(*fit)[0] == 0
+    assert call("predict", model, data / "data.csv", "--interval", "0.9", "--out", out)[0] == 0
+    made, y = pd.read_csv(out), table()["price"]
+    assert list(made) == ["mean", "q0.05", "q0.5", "q0.95", "lower", "upper"]
+    assert 0.8 < ((made["lower"] <= y) & (y <= made["upper"])).mean() <= 1.0
+    assert np.corrcoef(made["mean"], y)[0, 1] > 0.9
+    code, _, error = call("predict", model, data / "data.csv", "--density", "grid", "--out", out)
+    assert (code, "no density" in error) == (2, True)
+    code, _, error = call("compare", data / "data.csv", "--y", "price", "--methods", "JDL")
+    assert (code, "no density" in error) == (2, True)
+
+
 def test_numbers_with_a_large_offset_keep_their_digits():
     frame = table().assign(price=lambda f: 1.7e9 + f["price"])
     model = TableModel("LinearGaussian", y="price").fit(frame)

@@ -11,6 +11,7 @@ from kcde.comparison.running import (
     misleading,
     random_splits,
 )
+from kcde.table_model import TableModel
 from kcde.tabular import check
 
 
@@ -75,3 +76,30 @@ def test_a_split_that_trains_on_one_value_of_y_is_refused(tmp_path):
     frame = noise().assign(y=lambda f: np.where(f.index < 150, 0.0, f["y"]), when=np.arange(200))
     with pytest.raises(ValueError, match="'y' is constant"):
         make(check(frame, "y", aside=["when"]), tmp_path, count=5, time_column="when")
+
+
+def test_rows_that_were_recorded_twice_count_once():
+    twice = pd.concat([noise(), noise()], ignore_index=True).sample(frac=1.0, random_state=0)
+    checked = check(twice, "y")
+    assert len(checked.frame) == 200
+    assert "200 of 400 rows repeat" in checked.notes[0]
+    rng = np.random.default_rng(0)
+    survey = pd.DataFrame(rng.integers(0, 3, size=(400, 3)), columns=["a", "b", "y"])
+    assert len(check(survey, "y").frame) == 400
+
+
+def test_intervals_of_later_rows_calibrate_on_the_latest():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=400), "when": rng.permutation(400)})
+    # The spread grows threefold in the last quarter.
+    frame["y"] = np.where(frame["when"] < 300, 1.0, 3.0) * rng.normal(size=400)
+    later = pd.DataFrame({"x": rng.normal(size=500), "y": 3.0 * rng.normal(size=500)})
+
+    def held(**options):
+        model = TableModel("LinearGaussian", "y", ["x"], conformal=0.25, **options).fit(frame)
+        low, high = model.interval(later[["x"]], 0.9).T
+        return np.mean((low <= later["y"]) & (later["y"] <= high))
+
+    assert held(time_column="when") > 0.85 > 0.75 > held()
+    with pytest.raises(ValueError, match="not both"):
+        held(time_column="when", groups="when")
