@@ -63,7 +63,7 @@ def is_made(path):
     examples = "|".join(example.stem for example in EXAMPLES)
     made = rf"examples/(images/.*glr_({examples})_0.*|(index|{examples})\.rst)"
     made += rf"|evidence/({'|'.join(published.PAPERS)})-causes\.\w+"
-    made += rf"|reference/generated/(\w+/)?(estimators|kcde\.({'|'.join(ESTIMATORS)}))\.\w+"
+    made += rf"|reference/generated/.*\b(estimators|kcde\.({'|'.join(ESTIMATORS)}))\.\w+"
     return re.fullmatch(made, f"{path}".removeprefix(f"{DOCS}/")) is not None
 
 

@@ -13,7 +13,7 @@ from kcde import model_file
 from kcde.estimators import Standardised, estimator_class
 from kcde.model_file import UnsavableError
 
-SLOW = ("DDE", "ConditionalMAF", "ConditionalRealNVP")  # to compile
+SLOW = ("DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP")  # to compile
 NAMES = [pytest.param(n, marks=[pytest.mark.nightly] * (n in SLOW)) for n in densities()]
 
 
