@@ -25,8 +25,8 @@ def test_each_states_its_own_selection_rule_for_tables(name):
 def test_methods_that_are_inherited_find_what_they_need(name):
     cls = estimator_class(name)
     needs = {
-        "sample": {"_support", "_sample_multivariate"},
-        "conditional_expectation": {"_support", "_proposal"},
+        "_draws": {"_support", "_sample_multivariate"},
+        "_expectation": {"_support", "_proposal"},
         "_cdf": {"_support"},
     }
     for method, hooks in needs.items():

@@ -1,4 +1,4 @@
-"""Standardised, Conformal and Defensive, and modes and pictures of densities."""
+"""Standardised, Conformal and Defensive, and pictures of densities."""
 
 import matplotlib
 import numpy as np
@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import norm
 from sklearn.base import clone
 
-from contracted import QUICK
 from kcde.estimators import (
     DDE,
     KCEF,
@@ -18,7 +17,6 @@ from kcde.estimators import (
     Defensive,
     GaussianProcess,
     Standardised,
-    estimator_class,
 )
 from kcde.estimators._kcef.selection import CheckedRule, _interpolated, _LikelihoodSearch
 from kcde.experiments import methods
@@ -81,26 +79,13 @@ def test_all_else_is_that_of_the_density(pairs, rng):
     for name in ("score", "cdf", "crps", "cdf_and_crps", "log_density"):
         found, expected = (getattr(each, name)(frame, Y) for each in (model, model.estimator_))
         np.testing.assert_array_equal(found, expected)
-    for name in ("mean", "mode", "variance"):
+    for name in ("mean", "variance"):
         found, expected = (getattr(each, name)(frame) for each in (model, model.estimator_))
         np.testing.assert_array_equal(found, expected)
     at, inside = (each.density_at(Y)(frame) for each in (model, model.estimator_))
     np.testing.assert_array_equal(at, inside)
     assert model.sample(frame, 2, rng).shape == (30, 2, 1)
     assert list(model.feature_names_in_) == ["a", "b"]
-
-
-@pytest.mark.parametrize("name", ["KEF", "EpsilonKDE"])
-def test_mode_is_the_highest_of_a_fine_grid(name, pairs):
-    X, Y = pairs
-    cls = estimator_class(name)
-    X = X[:, :0] if cls.tags.unconditional else X
-    model = cls(**QUICK[name]).fit(X, Y)
-    y = np.linspace(-3, 3, 20001)
-    density = model.log_density_at(y[:, None])(X[:5])
-    found = model.mode(X[:5])
-    reached = np.diagonal(model.log_density_at(np.asarray(found)[:, None])(X[:5]))
-    np.testing.assert_allclose(reached, density.max(axis=1), atol=1e-6)
 
 
 def test_plot_draws_the_density(pairs):
