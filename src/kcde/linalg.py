@@ -534,21 +534,14 @@ _SHARE = 32
 # 30000 rows as candidates a pass has two thirds of the pivots that it has with a sixteenth of them.
 _MOST_ON_DEVICE = 512
 
-# A random row may be nearly spanned by the pivots, and dividing by the root of its diagonal entry
-# would blow up rounding. Below this share of the mean entry it has to wait until the mean falls.
-_SPANNED = 1e-3
-
 
 class PivotRule:
-    """Base class of the rules, for n rows; `rng` is the source of those that are random.
+    """Base class of the rules, for n rows; `rng` is the source of the random one.
 
-    `propose(schur)` returns candidate rows, none where the rule has no more. `choose(diagonal,
-    floor, step)` returns the position of the next pivot among the candidates, or None, from their
-    current diagonal entries (the threshold is `floor`) and the number of pivots of this block.
+    `propose(schur)` returns candidate rows. `choose(diagonal, floor, step)` returns the position of
+    the next pivot among the candidates, or None, from their current diagonal entries (the threshold
+    is `floor`) and the number of pivots of this block.
     """
-
-    draws = False
-    most = BLOCK
 
     def __init__(self, n: int, rng: np.random.Generator | None):
         self.n, self.rng = n, rng
@@ -576,45 +569,12 @@ class Greedy(PivotRule):
         return best if enough else None
 
 
-class Random(PivotRule):
-    """Uniformly drawn rows, as in the Nyström approximation (Williams and Seeger 2000).
-
-    A row that is nearly spanned by the pivots waits until the others are as well.
-    """
-
-    draws = True
-
-    def __init__(self, n, rng):
-        super().__init__(n, rng)
-        self._order, self._later = list(rng.permutation(n)), []
-
-    def propose(self, schur):
-        """Return the next rows of a random order."""
-        if not self._order:
-            self._order, self._later = self._later, []
-        rows, self._order = self._order[:BLOCK], self._order[BLOCK:]
-        self._waiting = iter(enumerate(rows))
-        self._least = _SPANNED * schur.trace / self.n
-        return np.asarray(rows, dtype=np.intp)
-
-    def choose(self, diagonal, floor, step):
-        """Return the next candidate that the pivots do not span."""
-        for i, row in self._waiting:
-            if diagonal[i] > max(floor, self._least):
-                return i
-            if diagonal[i] > floor:
-                self._later.append(row)
-        return None
-
-
 class RandomlyPivoted(PivotRule):
     """A row drawn in proportion to its diagonal entry (Chen, Epperly, Tropp and Webber 2025).
 
     Rows are drawn by the diagonal before the block and accepted with the probability that theirs
     has kept (Epperly, Tropp and Webber 2024), which gives the law of one draw a column.
     """
-
-    draws = True
 
     def propose(self, schur):
         """Return rows drawn by the diagonal; the same one may come twice."""
@@ -633,38 +593,7 @@ class RandomlyPivoted(PivotRule):
         return next((i for i in self._waiting if diagonal[i] > limits[i]), None)
 
 
-class LargestColumn(PivotRule):
-    """The column of the Schur complement with the largest norm (Higham 1996).
-
-    Every step assembles the whole kernel matrix, in blocks: n² (d + m) multiplications.
-    """
-
-    most = 1
-
-    def propose(self, schur):
-        """Return the one row whose column of the Schur complement is largest."""
-        L = schur.L
-        norms = [
-            schur.xp.sum((schur.kernel(schur.X[rows, :], schur.X) - L[rows, :] @ L.T) ** 2, axis=1)
-            for rows in row_blocks(self.n, self.n, like=L)
-        ]
-        # A row that is numerically spanned by the pivots has a column of rounding errors.
-        possible = to_numpy(schur.residual) > schur.floor
-        best = np.argmax(np.where(possible, to_numpy(schur.xp.concat(norms)), -1.0))
-        return np.array([best])
-
-    def choose(self, diagonal, floor, step):
-        """Return the one candidate, once."""
-        return 0 if step == 0 and diagonal[0] > floor else None
-
-
-RULES: dict[str, type[PivotRule]] = {
-    "greedy": Greedy,
-    "random": Random,
-    "column": LargestColumn,
-    "rpcholesky": RandomlyPivoted,
-}
-
+RULES: dict[str, type[PivotRule]] = {"greedy": Greedy, "rpcholesky": RandomlyPivoted}
 
 _MAX_STORED = {True: np.inf, False: 0, "auto": 3 * 2**26}
 """Maximum number of entries of the factor that are kept, by `store`."""
@@ -783,10 +712,9 @@ def pivoted_cholesky(
     store
         Whether to keep L; "auto": up to 1.5 GiB, beyond which it goes on streamed.
     pivots
-        "greedy", the largest entry of the diagonal; "random"; "column", the largest column norm of
-        the Schur complement, which costs n² a step; "rpcholesky", randomly pivoted.
+        "greedy", the largest entry of the diagonal, or "rpcholesky", randomly pivoted.
     rng
-        Source of the draws of "random" and "rpcholesky".
+        Source of the draws of "rpcholesky".
 
     Returns
     -------
@@ -846,11 +774,8 @@ def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
     errors = np.empty(0)
     trace = schur.trace
     while trace > target and schur.rank < schur.most:
-        candidates = rule.propose(schur)
-        if not len(candidates):
-            break
-        most = min(rule.most, schur.most - schur.rank)
-        pivots, rows = _choose_block(schur, rule, candidates, most)
+        most = min(BLOCK, schur.most - schur.rank)
+        pivots, rows = _choose_block(schur, rule, rule.propose(schur), most)
         if not pivots:
             if float(schur.xp.max(schur.residual)) <= schur.floor:
                 break
@@ -895,9 +820,7 @@ def _check_arguments(X, max_rank, store, pivots, rng):
         )
     if pivots not in RULES:
         raise ValueError(f"pivots must be one of {', '.join(RULES)}; got {pivots!r}")
-    if RULES[pivots].draws and rng is None:
+    if pivots == "rpcholesky" and rng is None:
         raise ValueError(f"pivots={pivots!r} draws rows: give rng, a numpy random generator")
     if store not in _MAX_STORED:
         raise ValueError(f"store must be True, False or 'auto'; got {store!r}")
-    if pivots == "column" and X.shape[0] ** 2 > _MAX_STORED[store]:
-        raise ValueError("pivots='column' needs the factor: use store=True or another rule")

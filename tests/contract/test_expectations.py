@@ -59,10 +59,10 @@ def test_draws_are_from_the_support(estimator, pairs, rng):
     assert np.isin(draws, estimator.support_).all()
 
 
-def test_a_density_is_refused_with_the_class_that_has_one(estimator, pairs):
+def test_a_density_is_refused_with_the_classes_that_have_one(estimator, pairs):
     for name in ("log_density", "log_density_at", "density_at", "pdf", "std", "cdf", "quantile"):
         assert not hasattr(estimator, name)
-    with pytest.raises(AttributeError, match=r"no interval; .*Smoothed(JDL|CME).* has "):
+    with pytest.raises(AttributeError, match="no interval; SmoothedJDL"):
         estimator.fit(*pairs).interval(pairs[0], 0.9)
     found = estimator.predict(pairs[0])
     assert estimator.score(*pairs) == pytest.approx(r2_score(pairs[1], found))

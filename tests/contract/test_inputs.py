@@ -84,7 +84,7 @@ def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
             continue
         parameters = list(inspect.signature(method).parameters.values())[1:]
         wanted = [p.name for p in parameters if p.default is p.empty]
-        wanted = [n for n in wanted if n != "sample_weight"]
+        wanted = [n for n in wanted if n not in ("sample_weight", "how")]
         with pytest.raises(NotFittedError, match="fit"):
             getattr(estimator, name)(*[given["Y" if n == "y" else n] for n in wanted])
         tried += 1

@@ -52,7 +52,7 @@ def density_numbers(model, X, Y) -> dict:
         numbers["quantile"] = model.quantile(few, [0.1, 0.7])
     pairs = ("log_unnormalized", "log_unnormalized_gradient", "score_matching_loss")
     own = {name: (few,) for name in ("mean", "variance", "weights_at")}
-    for name, at in (own | dict.fromkeys((*pairs, "nonpositive_share"), (X, Y))).items():
+    for name, at in (own | dict.fromkeys(pairs, (X, Y))).items():
         if hasattr(model, name):
             numbers[name] = xp.asarray(getattr(model, name)(*at))
     return numbers
@@ -77,15 +77,14 @@ DENSITIES = {
     "KCEF": [TWO],
     "KEF": [TWO, {"n_basis": 12}],
     "LSCDE": [{"density_floor": 1e-3}, {"weights": "constrained"}, *SIGNED],
-    "CDO": [{"kernel_x": "laplace"}, {"periods": (None, 7.0)}, TWO | {"reference": 6}, *SIGNED],
+    "CDO": [{"kernel_x": "laplace"}, TWO | {"reference": 6}, *SIGNED],
     "GaussianProcess": [TWO | {"noise_std": (0.3, 0.5)}],
 }
 ONE_AND_TWO = ("EpsilonKDE", "LinearGaussian", "MarginalKDE", "ResidualKDE", "KernelCDE")
 DENSITIES |= {name: [TWO] for name in ONE_AND_TWO}
 DENSITIES |= {n: [] for n in ("Defensive", "LikelihoodKCEF", "SmoothedJDL", "SmoothedCME")}
-RULES = [{"pivots": rule} for rule in ("random", "column", "rpcholesky")]
 EXPECTATIONS = {
-    "JDL": [{"constrained": True}, {"store": False}, *RULES],
+    "JDL": [{"constrained": True}, {"store": False}],
     "CME": [{"constrained": True}, TWO],
     "JPDL": [{"constrained": True}],
 }
@@ -178,10 +177,8 @@ def stream():
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("store", [True, False, "auto"])
-@pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky", "column"])
+@pytest.mark.parametrize("pivots", ["greedy", "rpcholesky"])
 def test_factors(other_xp, rng, pivots, store):
-    if pivots == "column" and store is False:
-        pytest.skip("the rule needs the factor")
     # Beyond so many rows a device has fewer candidates.
     X = rng.standard_normal((9000 if pivots == "greedy" else 600, 2))
     kernel, options = GaussianKernel(0.6), {"pivots": pivots, "store": store}
@@ -195,8 +192,7 @@ def test_factors(other_xp, rng, pivots, store):
     assert_same(found.trace_errors, expected.trace_errors)
     assert_same(found.factor_rows(other_xp.asarray(X[:50])), expected.factor_rows(X[:50]))
     if expected.L is not None:
-        # A random pivot may be nearly spanned by others, which magnifies rounding.
-        assert_same(found.L, expected.L, 1e-8 if pivots == "random" else TOLERANCE)
+        assert_same(found.L, expected.L)
 
 
 @pytest.fixture(params=[("KCEF", 1), ("KCEF", 2), ("KEF", 1)])

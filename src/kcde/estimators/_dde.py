@@ -15,12 +15,6 @@ import numpy as np
 
 from kcde.arrays import row_blocks
 from kcde.estimators._likelihood import objective as likelihood
-from kcde.estimators._likelihood.objective import (
-    KernelFeatures,
-    OutputGrid,
-    Preconditioner,
-    minimise,
-)
 from kcde.kernels import GaussianKernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import panel_count, panel_nodes
@@ -244,11 +238,12 @@ class Likelihood:
         nodes, most = len(centres) - len(Y), _MOST_NODES[len(self._sides)]
         if nodes > most:
             raise ValueError(f"bandwidths of y need {nodes} nodes, over {most}: take larger ones")
-        self._x = KernelFeatures.of_rows(X, bandwidth_x, len(X), rng, constant=False)
-        self._y = KernelFeatures.of_rows(centres, bandwidth_y, len(centres), rng, constant=False)
+        features = partial(likelihood.KernelFeatures.of_rows, rng=rng, constant=False)
+        self._x = features(X, bandwidth_x, len(X))
+        self._y = features(centres, bandwidth_y, len(centres))
         self._phi, self._psi = self._x(X), self._y(Y)
-        self._preconditioner = Preconditioner.of_rows(self._phi, self._psi)
-        self._grids: dict[int, OutputGrid] = {}
+        self._preconditioner = likelihood.Preconditioner.of_rows(self._phi, self._psi)
+        self._grids: dict[int, likelihood.OutputGrid] = {}
 
     def minimised(self, penalty: float, start: Optimum | None = None, *, rough=False) -> Optimum:
         """Return the optimum with a penalty η > 0.
@@ -267,7 +262,8 @@ class Likelihood:
         while True:
             sums = likelihood.Sums([phi], self._grid(finer))
             objective = likelihood.Objective(sums, cross, [len(phi)])
-            theta = minimise(objective, theta, self._preconditioner, factor, **options).theta
+            given = theta, self._preconditioner, factor
+            theta = likelihood.minimise(objective, *given, **options).theta
             grids = self._grid(finer), self._grid(2 * finer)
             log_z = [likelihood.log_normalisers(phi, theta, grid) for grid in grids]
             if np.mean(np.abs(log_z[1] - log_z[0])) <= _MOVED:
@@ -366,7 +362,7 @@ class Likelihood:
         nodes, weights = zip(*rules, strict=True)
         return _product(nodes), _product(weights).prod(axis=1)
 
-    def _grid(self, finer: int) -> OutputGrid:
+    def _grid(self, finer: int) -> likelihood.OutputGrid:
         """Return the nodes with ψ and p_0; the last is for all y beyond them, where T is 0."""
         if finer not in self._grids:
             nodes, weights = self._nodes(finer)
@@ -376,7 +372,7 @@ class Likelihood:
             psi = np.pad(self._y(nodes), ((0, 1), (0, 0)))
             log_weights = np.log(weights) + self._base.log_density(nodes)
             log_outside = np.log(max(outside, _NOTHING))
-            self._grids[finer] = OutputGrid(psi, np.append(log_weights, log_outside))
+            self._grids[finer] = likelihood.OutputGrid(psi, np.append(log_weights, log_outside))
         return self._grids[finer]
 
 

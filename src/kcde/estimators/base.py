@@ -20,7 +20,7 @@ from kcde.estimators._shared.rows import (
     grouping,
     missing_library,
 )
-from kcde.estimators._shared.threads import thread_limit
+from kcde.estimators._shared.threads import limit_threads, thread_limit
 from kcde.estimators._shared.units import Units
 from kcde.panels import Panels, Pieces, cover, is_wide, numbered, refine, row_slices, warn_of
 from kcde.sampling import inverse_cdf, unresolved_rows
@@ -136,7 +136,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             raise MissingLibraryError(f"{type(self).__name__} {why}")
         given, outputs = X, Y
         largest = LARGEST_VALUE if self.standardize else self.largest_value
-        X, Y = check_pairs(X, Y, largest, copy=True)
+        X, Y = map(self._here, check_pairs(X, Y, largest, copy=True))
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
         check_not_constant(Y)
@@ -176,6 +176,14 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         """Fit to checked arrays, choosing every hyper-parameter that is None."""
 
     @abstractmethod
+    def _log_density(self, X, Y):
+        """Return `log_density` of checked X and Y."""
+
+    @abstractmethod
+    def _log_density_at(self, Y) -> Callable:
+        """Return `log_density_at` checked Y, a function of checked X."""
+
+    @limit_threads
     def log_density(self, X, Y):
         """Return log p(y|x) of pairs.
 
@@ -191,8 +199,8 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         array
             Shape (n,), nats.
         """
+        return self._log_density(*self._check_pair(X, Y))
 
-    @abstractmethod
     def log_density_at(self, Y) -> Callable:
         """Return a function of x that gives log p(Y|x) at shared y.
 
@@ -206,6 +214,8 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         callable
             Maps X (n, d_x) to shape (n, q), nats.
         """
+        at = self._log_density_at(self._check_outputs(Y))
+        return lambda X: at(self._check_features(X))
 
     def density_at(self, Y) -> Callable:
         """Return a function of x that gives p(Y|x) at shared y.
@@ -275,11 +285,13 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         kcde.panels.QuadratureWarning
             If E[1|x] does not settle at some x, which it names.
         """
-        X = self._check_features(X)
-        xp = array_namespace(X)
+        return self._expectation(f, self._check_features(X))
+
+    def _expectation(self, f: Callable, X):
+        """Return `conditional_expectation` at checked X."""
         if self.n_outputs_ == 1:
             return self._integrated(f, X)
-        nodes, weights = self._expectation_nodes()
+        xp, (nodes, weights) = array_namespace(X), self._expectation_nodes()
         Y = xp.asarray(nodes)
         return self.density_at(Y)(X) * xp.asarray(weights) @ f(Y)
 
@@ -328,8 +340,9 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
     def sample(self, X, n: int, random_state):
         """Draw from p(y|x).
 
-        For one y by inversion of a tabulated distribution function; where the table does not
-        resolve the density at some x, of one by quadrature (`cdf`).
+        Exactly from mixtures, transformed normals and networks. Else for one y by inversion of a
+        tabulated distribution function; where the table does not resolve the density at some x, of
+        one by quadrature (`cdf`).
 
         Parameters
         ----------
@@ -349,11 +362,13 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         ValueError
             If random_state is neither.
         """
-        rng = generator(random_state)
-        X = self._check_features(X)
-        xp = array_namespace(X)
+        rng, X = generator(random_state), self._check_features(X)
+        return array_namespace(X).asarray(self._draws(X, n, rng))
+
+    def _draws(self, X, n: int, rng: np.random.Generator):
+        """Return draws at checked X, shape (n, k, d_y)."""
         if self.n_outputs_ > 1:
-            return xp.asarray(self._sample_multivariate(X, n, rng))
+            return self._sample_multivariate(X, n, rng)
         drawn, start = [], 0
         for log_density, nodes in self._log_density_tables(X):
             found = inverse_cdf(log_density, nodes, n, rng)
@@ -364,7 +379,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
                 found[coarse] = table.quantile(rng.random((len(coarse), n)))
             drawn.append(found)
             start += len(found)
-        return xp.asarray(np.concatenate(drawn)[:, :, None])
+        return np.concatenate(drawn)[:, :, None]
 
     def _log_density_tables(self, X) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """Yield log p(y|x) up to constants, d_y = 1, of some rows of X after others.
@@ -388,7 +403,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
                 table = to_numpy(at(X[rows, :]))
             yield table, nodes
 
-    # `sample`, `conditional_expectation` and `cdf` as they stand here need of a density
+    # `_draws`, `_expectation` and `_cdf` as they stand here need of a density
     # `_support()`: lower end, upper end and a panel width that resolves it, for d_y = 1;
     # `_sample_multivariate(X, n_samples, rng)`: draws (n, n_samples, d_y) as numpy, for d_y > 1;
     # `_proposal()`: an importance proposal over y that is wider than the density at any x.

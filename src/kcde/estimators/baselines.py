@@ -1,9 +1,9 @@
 """Baselines: normal, kernel and neighbourhood densities, whose fits take seconds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import log
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,7 +12,7 @@ from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import by_blocks, column_std
+from kcde.estimators._shared.rows import by_blocks, column_std, root_mean_square, sum_over
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
@@ -124,7 +124,7 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, di
     centre_x, centre_y = x.mean(axis=0), y.mean(axis=0)
     path = _Path(x - centre_x, y - centre_y)
     candidates = REGULARIZATIONS if regularization is None else np.array([regularization])
-    stds = np.stack([_root_mean_square(path.left_out(each)) for each in candidates])
+    stds = np.stack([root_mean_square(path.left_out(each)) for each in candidates])
     if np.any(stds == 0):
         raise ValueError("y is a linear function of x: leave out the x that determines y")
     score = -len(x) * np.sum(np.log(stds) + 0.5 * np.log(2.0 * np.pi) + 0.5, axis=1)
@@ -168,12 +168,6 @@ class _Path:
         kept = 1.0 - 1.0 / len(self._y) - self._shares @ inverse
         residuals = self._y - self._rotated @ (self._moments * inverse[:, None])
         return residuals / np.where(kept > _LEAST, kept, np.nan)[:, None]
-
-
-def _root_mean_square(values: np.ndarray) -> np.ndarray:
-    """Return it for each column, whatever their scale, shape (d,)."""
-    size = np.max(np.abs(values), axis=0)
-    return size * np.sqrt(np.mean((values / np.where(size > 0, size, 1.0)) ** 2, axis=0))
 
 
 TUNING_ROWS = 1000
@@ -347,17 +341,12 @@ class ResidualKDE(ConditionalDensity):
         self.residuals_ = kde.fit(None, array_namespace(X).asarray(residuals))
         self.bandwidth_y_ = self.residuals_.bandwidth_y_
 
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         return self.residuals_.log_density(None, Y - self._ridge.predict(X))
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = self._check_outputs(Y)[None, :, :]
-
+    def _log_density_at(self, Y):
         def at(X):
-            residuals = Y - self._ridge.predict(self._check_features(X))[:, None, :]
+            residuals = Y - self._ridge.predict(X)[:, None, :]
             flat = array_namespace(residuals).reshape(residuals, (-1, self.n_outputs_))
             found = self.residuals_.log_density(None, flat)
             return array_namespace(found).reshape(found, residuals.shape[:2])
@@ -369,33 +358,21 @@ class ResidualKDE(ConditionalDensity):
         X = self._check_features(X)
         return self._ridge.predict(X) + self.residuals_.mean(None)
 
-    def conditional_expectation(self, f: Callable, X):
-        """Return E[f(Y)|x], shape (n, q), by the rule of the base class around every m(x).
-
-        Parameters
-        ----------
-        f
-            Maps (k, d_y) to (k, q).
-        X
-            Shape (n, d_x).
-        """
-        X = self._check_features(X)
+    def _expectation(self, f, X):
+        """By the rule of the base class around every m(x)."""
         xp = array_namespace(X)
         nodes, weights = (xp.asarray(part) for part in self.residuals_._expectation_nodes())
         weights = weights * self.residuals_.density_at(nodes)(None)[0, :]
 
         def of(rows):
             points = self._ridge.predict(X[rows, :])[:, None, :] + nodes[None, :, :]
-            values = f(xp.reshape(points, (-1, self.n_outputs_)))
-            values = xp.reshape(values, (*points.shape[:2], -1))
-            return xp.sum(weights[None, :, None] * values, axis=1)
+            return sum_over(f, points, weights)
 
         return by_blocks(of, X.shape[0], nodes.shape[0], like=X)
 
-    def sample(self, X, n: int, random_state):
-        """Draw from p(y|x) exactly, shape (n, k, d_y): a residual, then a Gaussian."""
-        X = self._check_features(X)
-        residuals = self.residuals_.sample(X[:, :0], n, random_state)
+    def _draws(self, X, n, rng):
+        """A residual, then a Gaussian."""
+        residuals = self.residuals_.sample(X[:, :0], n, rng)
         return self._ridge.predict(X)[:, None, :] + residuals
 
     def _cdf(self, X, y):
@@ -645,18 +622,13 @@ class KernelCDE(GaussianMixture):
         starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
         begins = [criterion.start(start, fixed) for start in starts]
         found = [criterion.maximise(*begin, iterations=_FIRST_ITERATIONS) for begin in begins]
-        first = best_index(np.array([each.score for each in found]))[0]
-        found[first] = criterion.maximise(
-            found[first].bandwidth, begins[first][1], iterations=_ITERATIONS
-        )
-        std = np.concatenate([std_x, std_y])
-        score = np.array([each.score for each in found]) - len(rows) * np.sum(np.log(std_y))
-        self.cv_results_ = {
-            "score": score,
-            "bandwidth": np.stack([each.bandwidth * std for each in found]),
-            "converged": np.array([each.converged for each in found]),
-        }
-        best = self.cv_results_["bandwidth"][best_index(score)[0]]
+        first = best_index(np.array([score for _, score, _ in found]))[0]
+        found[first] = criterion.maximise(found[first][0], begins[first][1], iterations=_ITERATIONS)
+        bandwidth, score, converged = (np.array(each) for each in zip(*found, strict=True))
+        bandwidth = bandwidth * np.concatenate([std_x, std_y])
+        score = score - len(rows) * np.sum(np.log(std_y))
+        self.cv_results_ = {"score": score, "bandwidth": bandwidth, "converged": converged}
+        best = bandwidth[best_index(score)[0]]
         parts = np.split(best, [X.shape[1]])
         named = zip(("bandwidth_x", "bandwidth_y"), parts, strict=True)
         return [as_bandwidths(part, len(part), name) for name, part in named]
@@ -672,14 +644,6 @@ class KernelCDE(GaussianMixture):
 
 
 _GAIN = 1e-7  # of the mean log density, at which the search stops
-
-
-class Found(NamedTuple):
-    """End of a search: bandwidths of x, then y, the log likelihood, and whether it converged."""
-
-    bandwidth: np.ndarray
-    score: float
-    converged: bool
 
 
 class LeaveOneOut:
@@ -732,8 +696,11 @@ class LeaveOneOut:
             bounds += [ends] * size if known is None else [(h, h) for h in known]
         return np.concatenate(begin), bounds
 
-    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> Found:
-        """Search for the largest L from bandwidths on, within bounds, by L-BFGS."""
+    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> tuple:
+        """Search for the largest L from bandwidths on, within bounds, by L-BFGS.
+
+        Returns the bandwidths of x, then y, at the end, L there, and whether it converged.
+        """
 
         def loss(log_bandwidth):
             value, slope = self(log_bandwidth)
@@ -741,4 +708,4 @@ class LeaveOneOut:
 
         how = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": iterations, "ftol": _GAIN}}
         done = minimize(loss, np.log(begin), bounds=np.log(bounds), **how)
-        return Found(np.exp(done.x), -self.n * float(done.fun), bool(done.success))
+        return np.exp(done.x), -self.n * float(done.fun), bool(done.success)

@@ -8,11 +8,12 @@ for all α and α′.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from kcde import linalg
 from kcde.arrays import (
     array_namespace,
     exp_of_negative,
@@ -30,22 +31,13 @@ from kcde.estimators._shared.mixture import (
     log_volume,
     log_where_positive,
 )
+from kcde.estimators._shared.rows import distinct_rows
 from kcde.estimators.base import Tags
 from kcde.kernels import (
     GaussianKernel,
     LaplaceKernel,
-    PeriodicKernel,
-    ProductKernel,
     as_bandwidths,
     median_trick,
-)
-from kcde.linalg import (
-    conjugate_gradients,
-    factor_positive_definite,
-    few_steps,
-    nonnegative_least_squares,
-    pivoted_cholesky,
-    symmetric_spectrum,
 )
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
@@ -80,14 +72,13 @@ class Reference:
 
     def rows(self, Y, sigma: np.ndarray):
         """Return the normalised densities l(z, y), shape (n, M), at Y (n, d_y) for σ (d_y,)."""
-        xp, values = array_namespace(Y), None
-        for j, factor in enumerate(self.factors):
-            own = _densities(Y[:, j : j + 1], factor, sigma[j : j + 1])
-            if values is None:
-                values = own
-            else:
-                values = xp.reshape(values[:, :, None] * own[:, None, :], (Y.shape[0], -1))
-        return values
+        xp, columns = array_namespace(Y), enumerate(self.factors)
+        each = (_densities(Y[:, j : j + 1], Z, sigma[j : j + 1]) for j, Z in columns)
+
+        def product(A, B):
+            return xp.reshape(A[:, :, None] * B[:, None, :], (Y.shape[0], -1))
+
+        return reduce(product, each)
 
 
 def _densities(A, B, sigma: np.ndarray):
@@ -218,7 +209,7 @@ def spectrum_of(
     parts = []
     for j, Z in enumerate(reference.factors):
         require_memory(Z, "CDO's reference", Z.shape[0], lambda M: 5 * M * M, remedy=_COARSER)
-        parts.append(symmetric_spectrum(_densities(Z, Z, sigma[j : j + 1])))
+        parts.append(linalg.symmetric_spectrum(_densities(Z, Z, sigma[j : j + 1])))
     return Spectrum(parts)
 
 
@@ -235,11 +226,13 @@ def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     n = points.shape[0]
     allowed = min(trace_error * volume, 1e-6 * n)
     most = n // _WORTHWHILE
-    found = pivoted_cholesky(GaussianKernel(sigma), points, allowed, relative=False, max_rank=most)
+    found = linalg.pivoted_cholesky(
+        GaussianKernel(sigma), points, allowed, relative=False, max_rank=most
+    )
     if len(found.pivots) == most and found.trace_error > allowed:
         return None
     Q, R = xp.linalg.qr(found.L)
-    values, rotation = symmetric_spectrum((R @ R.T) / volume)
+    values, rotation = linalg.symmetric_spectrum((R @ R.T) / volume)
     return values, Q @ rotation
 
 
@@ -266,20 +259,8 @@ class NearestMixture:
         xp = array_namespace(self._spectrum.values)
         projected = to_numpy(self._spectrum.project(xp.asarray(scaled)))
         target = projected[:, self._kept] * self._roots
-        gamma[bad] = nonnegative_least_squares(self._root, target)
+        gamma[bad] = linalg.nonnegative_least_squares(self._root, target)
         return gamma
-
-
-def make_kernel(name: str, bandwidth: np.ndarray, periods):
-    """Return the kernel of x: one of `KERNELS`, or a product where columns have periods."""
-    if periods is None or all(period is None for period in periods):
-        return KERNELS[name](bandwidth)
-    return ProductKernel(
-        tuple(
-            KERNELS[name](scale) if period is None else PeriodicKernel(scale, period, name)
-            for scale, period in zip(bandwidth, periods, strict=True)
-        )
-    )
 
 
 class Groups:
@@ -297,13 +278,9 @@ class Groups:
 
     def __init__(self, X, Y):
         # Adding 0 makes -0 and 0 one value.
-        rows = to_numpy(X) + 0.0
-        if rows.shape[1]:
-            distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-        else:
-            distinct, inverse = rows[:1], np.zeros(len(rows), dtype=np.intp)
-        order = np.argsort(inverse.reshape(-1), kind="stable")
-        self._group = inverse.reshape(-1)[order]
+        distinct, member = distinct_rows(to_numpy(X) + 0.0)
+        order = np.argsort(member, kind="stable")
+        self._group = member[order]
         self.counts = np.bincount(self._group)
         self.X, self.Y = array_namespace(Y).asarray(distinct), take_rows(Y, order)
 
@@ -353,7 +330,7 @@ class InputFactor:
         self._root = array_namespace(X).asarray(np.sqrt(groups.counts))[:, None]
         require_memory(X, "CDO with distinct rows of x", X.shape[0], lambda G: G * G)
         self._matrix = _weighted_gram(kernel, X, self._root)
-        self._steps, self._known = few_steps(self._matrix, ridge), None
+        self._steps, self._known = linalg.few_steps(self._matrix, ridge), None
         # Where few steps are enough, nothing is near to singular.
         self.jitter = 0.0 if self._steps is not None else self._factor.jitter
 
@@ -361,14 +338,18 @@ class InputFactor:
     def _factor(self):
         """The factor, which takes the place of the matrix."""
         if self._known is None:
-            self._known = factor_positive_definite(self._matrix, shift=self._ridge, overwrite=True)
+            self._known = linalg.factor_positive_definite(
+                self._matrix, shift=self._ridge, overwrite=True
+            )
             self._matrix = None
         return self._known
 
     def solve(self, B):
         """Return (K + Nα diag(1/n_i))⁻¹ B, shape (G, q), for B (G, q)."""
         if self._known is None and self._steps is not None and B.shape[1] <= _FEW_COLUMNS:
-            solved = conjugate_gradients(self._matrix, self._root * B, self._ridge, self._steps)
+            solved = linalg.conjugate_gradients(
+                self._matrix, self._root * B, self._ridge, self._steps
+            )
             return self._root * solved
         return self._root * self._factor.solve(self._root * B)
 
@@ -434,7 +415,7 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     shifts = grids.output_regularization * (1 if published else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
     widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
-    kernels = [make_kernel(model.kernel_x, sigma, model._periods) for sigma in widths]
+    kernels = [KERNELS[model.kernel_x](sigma) for sigma in widths]
     criterion, least = CRITERIA[model.selection], float(np.min(grids.regularization))
     score = np.zeros([len(grid) for grid in grids])
     for held_out in folds:
@@ -467,7 +448,11 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
         grid if known is None else np.array([known])
         for known, grid in zip(given, (REGULARIZATIONS[kind], path), strict=True)
     )
-    of_x = [model.bandwidth_x] if model.bandwidth_x is not None else _bandwidths_x(model, X)
+    of_x, inputs = [model.bandwidth_x], to_numpy(X)
+    if model.bandwidth_x is None:
+        # If all rows are equal, every bandwidth gives the same kernel.
+        apart = np.any(np.ptp(inputs, axis=0))
+        of_x = list(FACTORS_X * median_trick(inputs, 0.5, "X")) if apart else [1.0]
     if model.bandwidth_y is not None:
         of_y = as_bandwidths(model.bandwidth_y, Y.shape[1], "bandwidth_y")[None, :]
     else:
@@ -476,33 +461,6 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
         highest = np.maximum(values.std(axis=0), lowest)
         of_y = np.geomspace(lowest, highest, count)
     return Hyperparameters(of_x, of_y, alphas, primes)
-
-
-def _bandwidths_x(model, X) -> list:
-    """Return multiples of the median distance over √2; a column at a time where one has a period.
-
-    If all rows are equal, every bandwidth gives the same kernel.
-    """
-    values = to_numpy(X)
-    if not np.any(np.ptp(values, axis=0)):
-        return [1.0]
-    if model._periods is None or all(period is None for period in model._periods):
-        return list(FACTORS_X * median_trick(values, 0.5, "X"))
-    columns = (values[:, i : i + 1] for i in range(values.shape[1]))
-    each = [_median_way(c, p) for c, p in zip(columns, model._periods, strict=True)]
-    return list(FACTORS_X[:, None] * np.array(each))
-
-
-def _median_way(column: np.ndarray, period) -> float:
-    """Return the median distance of different values, the shorter way round a period, over √2."""
-    values = np.unique(column)[:, None]
-    if len(values) == 1:
-        return 1.0
-    if period is None:
-        return median_trick(column, 0.5, "X")
-    ways = PeriodicKernel(1.0, float(period)).arc(column, column)
-    ways = ways[ways > 0.0]
-    return float(np.median(ways) / np.sqrt(2.0)) if len(ways) else 1.0
 
 
 class _InputPath:
@@ -516,7 +474,7 @@ class _InputPath:
         )
         root = xp.asarray(np.sqrt(groups.counts))
         K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
-        values, vectors = symmetric_spectrum(0.5 * (K + K.T))
+        values, vectors = linalg.symmetric_spectrum(0.5 * (K + K.T))
         # What every ridge makes negligible is left out.
         kept = np.flatnonzero(to_numpy(values) > _WITHOUT_EFFECT * least_ridge)
         self._values = take_rows(values, kept)
@@ -629,7 +587,7 @@ class CDO(SignedMixture):
     ----------
     bandwidth_x
         Of the kernel of x, in the units of x: a number, or one per column. None: chosen from
-        multiples of the median distance over √2, a column at a time where columns have periods.
+        multiples of the median distance over √2.
     bandwidth_y
         σ_y, standard deviations in the units of y: a number, or one per dimension. None: chosen
         from one to some grid steps up to the spread of y, in each dimension.
@@ -639,8 +597,6 @@ class CDO(SignedMixture):
         α′, in the unit of a density of y. None: chosen from log-spaced values.
     kernel_x
         "gaussian" or "laplace".
-    periods
-        One per column of x in its units, None for a column without one; None: no periods.
     reference
         Points of the grid in every dimension, or one number per dimension. None: 200 for d_y = 1,
         about 900 in all for more.
@@ -702,7 +658,6 @@ class CDO(SignedMixture):
     output_regularization: float | None = None
     _: KW_ONLY
     kernel_x: str = "gaussian"
-    periods: Sequence | None = None
     reference: int | Sequence[int] | None = None
     reference_box: Sequence | None = None
     weights: str = "clipped"
@@ -714,14 +669,10 @@ class CDO(SignedMixture):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        self._check_parameters(X.shape[1])
-        self._periods, box = self.periods, self.reference_box
-        if (units := self._units) is not None:
-            if box is not None:
-                box = [(np.asarray(end) - units.mean_y) / units.std_y for end in box]
-            if self.periods is not None:
-                pairs = zip(self.periods, units.std_x, strict=True)
-                self._periods = [period and period / std for period, std in pairs]
+        self._check_parameters()
+        box, units = self.reference_box, self._units
+        if units is not None and box is not None:
+            box = [(np.asarray(end) - units.mean_y) / units.std_y for end in box]
         self._reference = make_reference(Y, self.reference, box)
         self.cv_results_ = {}
         self._groups = Groups(X, Y)
@@ -743,7 +694,7 @@ class CDO(SignedMixture):
         shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
         given = self._reference, self.bandwidth_y_
         self._squared_inverse = squared_inverse_of(*given, shift)
-        kernel = make_kernel(self.kernel_x, self.bandwidth_x_, self._periods)
+        kernel = KERNELS[self.kernel_x](self.bandwidth_x_)
         self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
         self._solved_outputs = None
@@ -762,23 +713,14 @@ class CDO(SignedMixture):
         elif self.weights == "projected":
             self._nearest = NearestMixture(*given)
 
-    def _check_parameters(self, d_x: int):
+    def _check_parameters(self):
         for name in ("regularization", "output_regularization"):
             checks.positive(name, getattr(self, name), optional=True)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
-        choices = {
-            "kernel_x": KERNELS,
-            "weights": ("clipped", "signed", "projected"),
-            "scaling": ("corrected", "published"),
-            "selection": CRITERIA,
-        }
-        for name, allowed in choices.items():
-            checks.choice(name, getattr(self, name), allowed)
-        periods = [None] * d_x if self.periods is None else self.periods
-        if np.shape(periods) != (d_x,):
-            raise ValueError(f"periods must have one entry per column of x; got {periods!r}")
-        for i, period in enumerate(periods):
-            checks.positive(f"periods[{i}]", period, optional=True)
+        checks.choice("kernel_x", self.kernel_x, KERNELS)
+        checks.choice("weights", self.weights, ("clipped", "signed", "projected"))
+        checks.choice("scaling", self.scaling, ("corrected", "published"))
+        checks.choice("selection", self.selection, CRITERIA)
 
     def moments(self, X) -> tuple:
         """Return `mean` and `variance` for the cost of one, shape (n, d_y) each.

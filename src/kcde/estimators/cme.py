@@ -52,13 +52,11 @@ class CME(GaussianPairBases, LowRankConditional):
         pivots, Q_Y F x̄, is a probability vector: (53) and (54).
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
-    pivots
-        Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
         Whether to keep the factors in memory; False recomputes their rows when they are needed,
         "auto" does so for factors larger than 1.5 GiB.
     random_state
-        Seeds the draws of the pivots and of the rows for the median distance.
+        Seeds the draw of the rows for the median distance.
     standardize
         Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
         parameters and what is learned are then in these units. False: the rows as they are.
@@ -91,10 +89,6 @@ class CME(GaussianPairBases, LowRankConditional):
 
     selection_rule: ClassVar[str] = (
         "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
-    )
-
-    density_instead: ClassVar[str] = (
-        "SmoothedCME has one, of its weights on the pivots of y under a Gaussian kernel"
     )
 
     @property
@@ -139,7 +133,6 @@ class CME(GaussianPairBases, LowRankConditional):
         return certify_infeasibility(marginal, *bounds)
 
     def _check_parameters(self):
-        checks.positive("regularization", self.regularization)
         checks.choice("constrained", self.constrained, (False, True))
 
     def _solve(self, summary, near):

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import row_blocks, to_numpy
+from kcde.arrays import row_blocks
 from kcde.estimators._dde import FEATURES, KERNEL_REACH, POINTS, KernelSum, Likelihood, UniformBase
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators.base import Tags
 from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
-from kcde.panels import filled, neighbourhoods
+from kcde.panels import neighbourhoods
 from kcde.seeding import generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
@@ -160,8 +160,10 @@ class DDE(ExponentialFamily):
         Raises
         ------
         ValueError
-            If a shape or parameter is wrong, a value is not finite, all points coincide, or the
-            arrays would not fit into memory; or for groups, as it does not choose by folds.
+            If a shape or parameter is wrong, a value is not finite, or all points coincide; or for
+            groups, as it does not choose by folds.
+        kcde.memory.InsufficientMemory
+            If the arrays would not fit into memory.
         FloatingPointError
             If the training diverges; the last finite f and g are kept.
         """
@@ -178,7 +180,6 @@ class DDE(ExponentialFamily):
         from kcde.estimators._networks.dde import resolve_parameters
 
         self._check_parameters()
-        X, Y = to_numpy(X), to_numpy(Y)
         if self.validation and len(Y) < _FEWEST_ROWS:
             raise ValueError(f"at least {_FEWEST_ROWS} rows can hold some out: give validation=0")
         held = max(1, round(self.validation * len(Y))) if self.validation else 0
@@ -207,7 +208,7 @@ class DDE(ExponentialFamily):
 
     def _trained(self, X, Y, held: int, target: int, snapshots):
         """Train for `target` iterations at most, with some rows held out or on all."""
-        from kcde.estimators._networks.dde import Task, train
+        from kcde.estimators._networks.dde import Training, train
 
         state, order, held_out = self.random_state, np.arange(len(Y)), None
         if held:
@@ -217,8 +218,9 @@ class DDE(ExponentialFamily):
         if held:
             held_out = model.held_out(X[kept], Y[kept], self._density_weight)
         start = model.problem(), model.initial_state(rng_of("dde", state))
-        task = Task(*start, seed_of("dde", state) % 2**32, target, held_out)
-        return train(task, model.recipe, self.patience, tuple(snapshots))
+        training = Training(target, self.patience, tuple(snapshots), held_out)
+        train(training, *start, seed_of("dde", state) % 2**32, model.recipe)
+        return training
 
     def _check_parameters(self):
         for name in _COUNTS:
@@ -271,8 +273,7 @@ class DDE(ExponentialFamily):
         """
         X = self._check_features(X)
         if method != "sampler":
-            given = {} if n_samples is None else {"n_samples": n_samples}
-            return super().log_normaliser(X, method=method, rng=rng, **given)
+            return super().log_normaliser(X, method=method, n_samples=n_samples, rng=rng)
         rng = rng_of("importance", self.random_state) if rng is None else rng
         n_samples = n_samples or _SAMPLER_DRAWS
         drawn = self.sample(X, n_samples, rng)
@@ -312,29 +313,19 @@ class DDE(ExponentialFamily):
         f = self._check_fitted().potential_
         return replace(f, weights=f.weights / self.dual_weight)
 
-    def sample(self, X, n: int, random_state):
-        """Draw from the learned sampler g, which is near p(y|x); shape (n, k, d_y).
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x); None without x.
-        n
-            Draws for each row, k.
-        random_state
-            A whole number, or a numpy Generator.
-        """
-        return self._draw(self.sampler_ if hasattr(self, "sampler_") else None, X, n, random_state)
-
     def sample_snapshot(self, iteration: int, X, n: int, random_state):
         """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""
         self._check_fitted()
         if iteration not in self._snapshots:
             raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
-        return self._draw(self._snapshots[iteration], X, n, random_state)
+        X = self._check_features(X)
+        return self._drawn(self._snapshots[iteration], X, n, generator(random_state))
 
-    def _draw(self, sampler, X, n: int, random_state) -> np.ndarray:
-        rng, X = generator(random_state), to_numpy(self._check_features(X))
+    def _draws(self, X, n, rng):
+        """From the learned sampler g, which is near p(y|x)."""
+        return self._drawn(self.sampler_, X, n, rng)
+
+    def _drawn(self, sampler, X, n: int, rng) -> np.ndarray:
         draws = np.empty((len(X), n, self.n_outputs_))
         for rows in row_blocks(len(X), n * max(self.hidden_units, 2 * self.latent)):
             repeated = np.repeat(X[rows], n, axis=0)
@@ -343,7 +334,7 @@ class DDE(ExponentialFamily):
         return draws
 
     def _log_base(self, Y):
-        return self.model_.base.log_density(to_numpy(Y))
+        return self.model_.base.log_density(Y)
 
     def _proposal(self):
         base = self.model_.base
@@ -361,20 +352,11 @@ class DDE(ExponentialFamily):
         *_, width = model.kernel_support
         return neighbourhoods(model.Y, KERNEL_REACH * float(model.bandwidth_y[0]), width)
 
-    def _pieces(self):
-        if (pieces := self._kernel_pieces()) is None:
-            return None
-        return filled(pieces, *self.model_.base_ends(), float(self.model_.base.std[0]))
+    def _base_ends(self):
+        return self.model_.base_ends()
 
     def _base_mass_outside(self, lower, upper):
         return self.model_.base.mass_outside(lower, upper)
-
-    def _support(self):
-        lower, upper, width = self.model_.kernel_support
-        if isinstance(self.model_.base, UniformBase):
-            return lower, upper, width
-        ends = self.model_.base_ends()
-        return min(lower, ends[0]), max(upper, ends[1]), width
 
 
 def _history(trained) -> dict[str, np.ndarray]:

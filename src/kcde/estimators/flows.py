@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import row_blocks, to_numpy
+from kcde.arrays import row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
@@ -18,6 +18,7 @@ HELD_OUT_PARTS = 5
 """Where a flow is chosen from candidates, one of so many parts of the rows chooses."""
 
 _LOG_TWO_PI = np.log(2.0 * np.pi)
+_MOMENT_DRAWS = 1000  # a row
 
 
 class Candidate(NamedTuple):
@@ -48,32 +49,17 @@ class ConditionalFlow(Pushforward):
     steps: int | Sequence[int] = 100
     learning_rate: float | Sequence[float] | None = None
     _: KW_ONLY
-    batch_normalisation: bool = True
     candidates: Sequence | None = None
-    moment_samples: int = 1000
     random_state: int = 0
     standardize: bool = True
 
-    def fit(self, X, Y, groups=None) -> "ConditionalFlow":
-        """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).
-
-        Raises
-        ------
-        ValueError
-            If a shape or a parameter is wrong, or a value is not finite; or for groups, as it does
-            not choose by folds.
-        FloatingPointError
-            If the training diverges.
-        """
-        return super().fit(X, Y, groups)
-
     def _fit(self, X, Y):
-        for name in ("hidden_units", "blocks", "moment_samples"):
+        for name in ("hidden_units", "blocks"):
             checks.whole(name, getattr(self, name))
         counts, rates = _stages(self.steps, self.learning_rate)
         rule = self.rate * np.sqrt(Y.shape[0]) / 28.0
         stages = [(count, rates[k] or rule) for k, count in enumerate(counts)]
-        problem = seed_of("flow", self.random_state) % 2**32, some_columns(to_numpy(X)), to_numpy(Y)
+        problem = seed_of("flow", self.random_state) % 2**32, some_columns(X), Y
         if self.candidates is not None:
             candidates = _checked_candidates(self.candidates, counts, Y.shape[0])
             trained = self._choose(candidates, counts[0], problem)
@@ -123,21 +109,15 @@ class ConditionalFlow(Pushforward):
             outputs=self.n_outputs_,
             hidden_units=hidden_units or self.hidden_units,
             layers=blocks + self.more_layers,
-            normalised=blocks if self.batch_normalisation else 0,
+            normalised=blocks,
         )
 
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = (to_numpy(array) for array in self._check_pair(X, Y))
+    def _log_density(self, X, Y):
         z, log_slope = self.flow_.inverse(some_columns(X), Y)
         return _log_normal(z) + log_slope
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = to_numpy(self._check_outputs(Y))
-
+    def _log_density_at(self, Y):
         def at(X):
-            X = to_numpy(self._check_features(X))
             if Y.shape[1] == 1:
                 shift, scale = self._line(X)
                 return _log_normal(((Y[:, 0] - shift) / scale)[..., None]) - np.log(scale)
@@ -145,13 +125,13 @@ class ConditionalFlow(Pushforward):
             for rows in row_blocks(len(X), Y.size):
                 x = np.repeat(X[rows], len(Y), axis=0)
                 y = np.tile(Y, (len(X[rows]), 1))
-                parts.append(self.log_density(x, y).reshape(-1, len(Y)))
+                parts.append(self._log_density(x, y).reshape(-1, len(Y)))
             return np.concatenate(parts)
 
         return at
 
     def mean(self, X):
-        """Return the mean of `moment_samples` draws at each row of X (n, d_x), shape (n, d_y).
+        """Return the mean of 1000 draws at each row of X (n, d_x), shape (n, d_y).
 
         The seed is fixed: `mean` and `variance` use the same draws. Those of a row follow on those
         of the rows before it, so that they depend on its place in X.
@@ -163,32 +143,19 @@ class ConditionalFlow(Pushforward):
         return self._moment(X, np.var)
 
     def _moment(self, X, moment: Callable) -> np.ndarray:
-        X = to_numpy(self._check_features(X))
+        X = self._check_features(X)
         rng = rng_of("moments", self.random_state)
-        blocks = row_blocks(len(X), self.moment_samples * self.n_outputs_)
-        parts = [moment(self.sample(X[rows], self.moment_samples, rng), axis=1) for rows in blocks]
+        blocks = row_blocks(len(X), _MOMENT_DRAWS * self.n_outputs_)
+        parts = [moment(self.sample(X[rows], _MOMENT_DRAWS, rng), axis=1) for rows in blocks]
         return np.concatenate(parts)
 
     def _push(self, X, Z):
-        X, Z = to_numpy(X), to_numpy(Z)
         if self.n_outputs_ == 1:
             shift, scale = self._line(X)
             return shift[..., None] + scale[..., None] * Z
         Z = np.broadcast_to(Z, (len(X), *Z.shape[1:]))
         x = np.repeat(some_columns(X), Z.shape[1], axis=0)
         return self.flow_.push(x, Z.reshape(len(x), self.n_outputs_)).reshape(Z.shape)
-
-    def _cdf(self, X, y):
-        return super()._cdf(to_numpy(X), to_numpy(y))
-
-    def _cdf_at(self, X, y):
-        return super()._cdf_at(to_numpy(X), y)
-
-    def _crps(self, X, y):
-        return super()._crps(to_numpy(X), to_numpy(y))
-
-    def _quantile(self, X, p):
-        return super()._quantile(to_numpy(X), p)
 
     def _line(self, X):
         z, log_slope = self.flow_.inverse(some_columns(X), np.zeros((len(X), 1)))
@@ -260,18 +227,13 @@ class ConditionalRealNVP(ConditionalFlow):
         Steps of Adam, each on all rows; or the steps of several stages, each of which restarts
         Adam.
     learning_rate
-        None: 0.002 √n/28, as the authors' on the donut; or one for every stage. Without batch
-        normalisation the rule is too large for many rows.
-    batch_normalisation
-        Whether to use batch normalisation.
+        None: 0.002 √n/28, as the authors' on the donut; or one for every stage.
     candidates
         None: the flow is as the arguments above say. Else triples of hidden units, blocks and a
         learning rate, to choose from in their place by the likelihood of a random fifth of the
         rows: each is trained on the others until 30 steps have not raised it, or for `steps`; the
         best is then trained on all rows for as many steps as were best. Costs up to twice the
         training of all candidates.
-    moment_samples
-        Draws a row for `mean` and `variance`.
     random_state
         Seeds the initial weights and these draws.
     standardize
@@ -341,7 +303,7 @@ class ConditionalMAF(ConditionalFlow):
 
     Parameters and attributes are those of `ConditionalRealNVP`, but for two. `blocks` is the number
     of layers, 5 by default, with no layer beyond them. `learning_rate` is 0.005 √n/28 where it is
-    None, as the authors' on the donut; without batch normalisation that is too large for many rows.
+    None, as the authors' on the donut.
 
     Examples
     --------

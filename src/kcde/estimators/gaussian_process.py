@@ -1,6 +1,6 @@
 """Exact Gaussian process regression (Rasmussen and Williams, 2006, chapters 2 and 5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -12,8 +12,8 @@ from kcde.estimators._shared.marginal_likelihood import (
     Hyperparameters,
     maximise_marginal_likelihood,
 )
-from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.threads import limit_threads
+from kcde.estimators._shared.pushforward import NormalResiduals
+from kcde.estimators._shared.rows import distinct_rows
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
@@ -29,7 +29,7 @@ _ROWS = 256
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcess(Pushforward):
+class GaussianProcess(NormalResiduals):
     """Predict a normal density of y given x with a smooth mean, for up to a few thousand rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -56,8 +56,6 @@ class GaussianProcess(Pushforward):
     kernel
         k: "gaussian", exp(-Σ_i d_i²/2σ_i²), or "matern", of smoothness 3/2, (1 + √3 r) exp(-√3 r)
         with r² = Σ_i d_i²/σ_i².
-    centre
-        Whether ȳ is the mean of the training y, instead of 0.
     tuning_rows
         Maximum number of rows used in the marginal likelihood, random ones or of a grid of x
         contiguous blocks (`kcde.selection.tuning_rows`); None: 2000.
@@ -72,13 +70,11 @@ class GaussianProcess(Pushforward):
     bandwidth_x_, signal_std_, noise_std_
         Values used for each column of y: shapes (d_y, d_x), (d_y,), (d_y,).
     offset_
-        ȳ, shape (d_y,).
+        ȳ, the mean of the training y, shape (d_y,).
     n_distinct_
         m.
     jitter_
         Added to the prior variances for the factorisation, shape (d_y,).
-    tuning_messages_
-        Messages of scikit-learn and L-BFGS about each column's optimum; also logged.
 
     Examples
     --------
@@ -104,7 +100,6 @@ class GaussianProcess(Pushforward):
     noise_std: float | Sequence[float] | None = None
     _: KW_ONLY
     kernel: str = "gaussian"
-    centre: bool = True
     tuning_rows: int | None = TUNING_ROWS
     random_state: int = 0
     standardize: bool = True
@@ -116,7 +111,7 @@ class GaussianProcess(Pushforward):
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
         inputs, counts, means = _grouped(X, Y)
         self.n_distinct_ = inputs.shape[0]
-        self.offset_ = xp.mean(Y, axis=0) if self.centre else xp.zeros(Y.shape[1], dtype=Y.dtype)
+        self.offset_ = xp.mean(Y, axis=0)
         chosen = self._choose(X, Y, rows)
         self.bandwidth_x_ = np.stack([column.bandwidth for column in chosen])
         self.signal_std_ = np.array([column.signal_std for column in chosen])
@@ -133,17 +128,14 @@ class GaussianProcess(Pushforward):
             for name, value in (("signal_std", self.signal_std), ("noise_std", self.noise_std))
         ]
         given = [Hyperparameters(bandwidth, *pair) for pair in zip(*stds, strict=True)]
-        self.tuning_messages_ = [[] for _ in given]
         if all(value is not None for column in given for value in column):
             return given
         X, Y = to_numpy(X), to_numpy(Y - self.offset_)
         drawn = tuning_rows(X, rows, rng_of("tuning rows", self.random_state))
-        found = [
+        return [
             maximise_marginal_likelihood(X[drawn], y, column, self.kernel)
             for y, column in zip(Y[drawn].T, given, strict=True)
         ]
-        self.tuning_messages_ = [messages for _, messages in found]
-        return [column for column, _ in found]
 
     def _condition(self, inputs, counts, targets):
         """Solve once for all columns of y that share their hyper-parameters."""
@@ -177,17 +169,11 @@ class GaussianProcess(Pushforward):
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return xp.stack([variances[i] for i in self._member], axis=1)
 
-    @limit_threads
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         xp = array_namespace(Y)
         return xp.sum(_log_normal(Y, self.mean(X), self.variance(X)), axis=1)
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = self._check_outputs(Y)
-
+    def _log_density_at(self, Y):
         def at(X):
             mean, variance = self.mean(X), self.variance(X)
             columns = range(self.n_outputs_)
@@ -201,10 +187,6 @@ class GaussianProcess(Pushforward):
         xp = array_namespace(X)
         return self.mean(X), xp.sqrt(self.variance(X))
 
-    def _push(self, X, Z):
-        xp = array_namespace(X)
-        return self.mean(X)[:, None, :] + xp.sqrt(self.variance(X))[:, None, :] * Z
-
 
 def _grouped(X, Y) -> list:
     """Return the distinct x (m, d_x), how many rows each has (m,), and their mean y (m, d_y).
@@ -212,11 +194,7 @@ def _grouped(X, Y) -> list:
     O(n log n), on the host.
     """
     xp = array_namespace(Y)
-    points, values = to_numpy(X), to_numpy(Y)
-    if points.shape[1]:
-        inputs, member = np.unique(points, axis=0, return_inverse=True)
-    else:
-        inputs, member = points[:1], np.zeros(len(points), dtype=int)
+    (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
     counts = np.bincount(member).astype(np.float64)
     sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
     return [xp.asarray(part) for part in (inputs, counts, sums / counts[:, None])]

@@ -6,8 +6,6 @@ from kcde.arrays import array_namespace
 from kcde.estimators._low_rank import constraints
 from kcde.estimators._low_rank.base import LowRankConditional, Summary
 from kcde.estimators._low_rank.basis import GaussianPairBases, centred_mean_of
-from kcde.estimators._shared import checks
-from kcde.memory import require_memory
 
 SUB_GRID, CLIPPED = "sub-grid", "clipped"
 
@@ -104,13 +102,6 @@ class JointDistribution(LowRankConditional):
         found = 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
         return xp.clip(found, min=0.0) if self._clips else found
 
-    def weights(self, X):
-        """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for X (n, d_x)."""
-        count = self._check_fitted().basis_y_.points.shape[0]
-        X = self._check_features(X)
-        require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
-        return super().weights(X)
-
     @staticmethod
     def _weights_of(models, features):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for each model."""
@@ -159,13 +150,11 @@ class JDL(GaussianPairBases, JointDistribution):
         "clipped": no constraints, but expectations are under max(1 + h, 0), renormalised.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
-    pivots
-        Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
         Whether to keep the factors in memory; False recomputes their rows when they are needed,
         "auto" does so for factors larger than 1.5 GiB.
     random_state
-        Seeds the draws of the pivots and of the rows for the median distance.
+        Seeds the draw of the rows for the median distance.
     standardize
         Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
         parameters and what is learned are then in these units. False: the rows as they are.
@@ -200,12 +189,7 @@ class JDL(GaussianPairBases, JointDistribution):
         "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
     )
 
-    density_instead: ClassVar[str] = (
-        "SmoothedJDL has one, of its weights on the training y under a Gaussian kernel"
-    )
-
     def _check_parameters(self):
-        checks.positive("regularization", self.regularization)
         allowed = False, True, SUB_GRID, CLIPPED
         if self.constrained not in allowed:
             raise ValueError(f"constrained must be one of {allowed}; got {self.constrained!r}")

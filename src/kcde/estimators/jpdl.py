@@ -90,7 +90,7 @@ def solve_by_samples(
             break
     raise FloatingPointError(
         f"the interior-point method stopped early: status {status}, residual {residual:.3g} after "
-        f"{iteration} steps; raise the regularization or use solver='clarabel'"
+        f"{iteration} steps; raise the regularization"
     )
 
 
@@ -160,19 +160,8 @@ def _longest(lower, change) -> float:
     return min(2.0, -1.0 / smallest) if smallest < 0.0 else 2.0
 
 
-def gram_exponents(d_x: int, d_y: int, degree: int, reduced: bool) -> list[tuple[int, ...]]:
-    """Return exponents (of x, then y) of the monomials whose squares are summed.
-
-    `reduced`: of degree at most q/2 in x and in y, rather than q in total.
-    """
-    if not reduced:
-        return graded_exponents(d_x + d_y, degree)
-    half_x, half_y = graded_exponents(d_x, degree // 2), graded_exponents(d_y, degree // 2)
-    return [x + y for y in half_y for x in half_x]
-
-
 def solve_with_clarabel(
-    linear, scale: float, basis_x: PolynomialBasis, basis_y: PolynomialBasis, *, reduced: bool
+    linear, scale: float, basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents: list
 ) -> ConstrainedSolution:
     """Minimise scale |H|² - 2 linear·H subject to H_11 = 0 and 1 + Ψ_Y H Ψ_Xᵀ a sum of squares.
 
@@ -186,9 +175,6 @@ def solve_with_clarabel(
     settings = clarabel.DefaultSettings()
     # One thread: results may not depend on how many cores there are.
     settings.verbose, settings.max_threads = False, 1
-    exponents = gram_exponents(
-        basis_x.points.shape[1], basis_y.points.shape[1], basis_x.degree, reduced
-    )
     C = to_numpy(linear)
     coefficients, gram_terms = _matching(basis_x, basis_y, exponents)
     count, entries = C.size, gram_terms.shape[1]
@@ -248,9 +234,6 @@ def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):
     return sparse.vstack([sparse.csc_array(of_m), padding]), terms
 
 
-SOLVERS = ("samples", "clarabel", "clarabel-unreduced")
-
-
 @dataclass(eq=False, repr=False)
 class JPDL(JointDistribution):
     """Predict expectations of functions of y given a few x, by polynomials; no density.
@@ -274,11 +257,11 @@ class JPDL(JointDistribution):
     constrained
         Whether 1 + h is constrained to a sum of squares, so that it is nonnegative: (39) and (23).
     solver
-        Of the constrained problem. "samples": an interior-point method implemented here, the
-        fastest. "clarabel": the semidefinite program with monomials of degree at most q/2 in x and
-        in y, all that a sum of squares of this form can have (its Newton polytope).
-        "clarabel-unreduced": with those of total degree at most q, as the paper has it; the same
-        set, but a program without interior, which solvers may fail on.
+        Of the constrained problem. "samples": an interior-point method implemented here, with
+        monomials of degree at most q/2 in x and in y, all that a sum of squares of this form can
+        have (its Newton polytope). "clarabel-unreduced": the semidefinite program with those of
+        total degree at most q, as the paper has it; the same set, but a program without interior,
+        which solvers may fail on.
     standardize
         Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
         parameters and what is learned are then in these units. False: the rows as they are.
@@ -310,11 +293,6 @@ class JPDL(JointDistribution):
 
     selection_rule: ClassVar[str] = "polynomials of degree 4 and λ = 0.001, nothing is searched"
 
-    density_instead: ClassVar[str] = (
-        "density_ratio is its density over the product of the marginals, which are those of the "
-        "rows; SmoothedJDL, with Gaussian kernels instead of polynomials, has a density of y"
-    )
-
     degree: int = 4
     regularization: float = 1e-3
     _: KW_ONLY
@@ -331,15 +309,15 @@ class JPDL(JointDistribution):
         return PolynomialBasis(self._scaled(Y), self.degree, "Y")
 
     def _check_parameters(self):
-        checks.positive("regularization", self.regularization)
         checks.whole("degree", self.degree)
         checks.choice("constrained", self.constrained, (False, True))
         if self.constrained and self.degree % 2:
             raise ValueError(f"sums of squares have an even degree; got {self.degree}")
-        checks.choice("solver", self.solver, SOLVERS)
+        checks.choice("solver", self.solver, ("samples", "clarabel-unreduced"))
 
     def _constrained(self, summary, curvature, linear, marginal, start):
         problem = linear, 1.0 + self.regularization, summary.basis_x, summary.basis_y
         if self.solver == "samples":
             return solve_by_samples(*problem)
-        return solve_with_clarabel(*problem, reduced=self.solver == "clarabel")
+        columns = self.n_features_in_ + self.n_outputs_
+        return solve_with_clarabel(*problem, graded_exponents(columns, self.degree))

@@ -16,20 +16,13 @@ from kcde.estimators._kcef.natural_parameter import (
     NaturalParameter,
 )
 from kcde.estimators._kcef.score_matching import solve
-from kcde.estimators._kcef.selection import (
-    Hyperparameters,
-    ScoreGrid,
-    base_mass_outside,
-    support,
-    widest,
-)
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import check_pairs
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
-from kcde.panels import filled, is_wide, neighbourhoods
+from kcde.panels import is_wide, neighbourhoods
 from kcde.sampling import convergence, hmc
 from kcde.seeding import rng_of
 from kcde.selection import contiguous_folds, subsample
@@ -206,7 +199,7 @@ class KCEF(ExponentialFamily):
         self.coef_, c, self.jitter_ = solve(X, Y, r, *bandwidths, self.regularization_)
         smooth = 1.0 / (Y.shape[0] * self.regularization_)
         self._T = NaturalParameter(X, Y, c, smooth, *bandwidths)
-        if Y.shape[1] == 1 and self.bandwidth_y_[0] > widest(to_numpy(Y), self.base_std):
+        if Y.shape[1] == 1 and self.bandwidth_y_[0] > rules.widest(to_numpy(Y), self.base_std):
             self._check_tails(X)
 
     def _check_tails(self, X) -> None:
@@ -254,9 +247,9 @@ class KCEF(ExponentialFamily):
         repeats = self.repeats if self.selection == "likelihood" else 1
         return rows, [held for _ in range(repeats) for held in self._kfold(rows, folds, rng)]
 
-    def _given(self) -> Hyperparameters:
+    def _given(self) -> rules.Hyperparameters:
         """Return the given hyper-parameters; None is chosen."""
-        return Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
+        return rules.Hyperparameters(self.bandwidth_x, self.bandwidth_y, self.regularization)
 
     def _most_rows(self, Y) -> int | None:
         """Return how many rows may take part in the selection."""
@@ -304,38 +297,24 @@ class KCEF(ExponentialFamily):
         return GaussianProposal(Y.mean(axis=0), 2.0 * Y.std(axis=0))
 
     def _kernel_support(self):
-        return support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
+        return rules.support(to_numpy(self.Y_), float(self.bandwidth_y_[0]), self.base_std)
 
     def _kernel_pieces(self):
-        reach = 8.0 * min(float(self.bandwidth_y_[0]), widest(to_numpy(self.Y_), self.base_std))
+        widest = rules.widest(to_numpy(self.Y_), self.base_std)
+        reach = 8.0 * min(float(self.bandwidth_y_[0]), widest)
         return neighbourhoods(self.Y_, reach, self._kernel_support()[2])
 
     def _base_mass_outside(self, lower, upper):
-        return base_mass_outside(lower, upper, self.base_std)
+        return rules.base_mass_outside(lower, upper, self.base_std)
 
-    def _support(self):
-        lower, upper, width = self._kernel_support()
-        tail = 8.0 * self.base_std
-        return min(lower, -tail), max(upper, tail), width
+    def _base_ends(self):
+        return -8.0 * self.base_std, 8.0 * self.base_std, self.base_std
 
-    def _pieces(self):
-        tail = 8.0 * self.base_std
-        return filled(self._kernel_pieces(), -tail, tail, self.base_std)
-
-    def _sample_multivariate(self, X, n_samples, rng):
-        return self.sample_hmc(X, n_samples, rng).draws
+    def _sample_multivariate(self, X, n, rng):
+        return self.sample_hmc(X, n, rng).draws
 
     def sample_hmc(
-        self,
-        X,
-        n_samples: int,
-        rng: np.random.Generator,
-        *,
-        chains=20,
-        burn_in=100,
-        thin=10,
-        leapfrog_steps=10,
-        windows=False,
+        self, X, n_samples: int, rng, *, chains=20, burn_in=100, thin=10, **how
     ) -> HMCResult:
         """Draw from p(y|x) by Hamiltonian Monte Carlo, as published (kcef, section 4).
 
@@ -355,11 +334,9 @@ class KCEF(ExponentialFamily):
             For each row, but no more than draws.
         burn_in, thin
             Transitions before the first draw is made, and for each draw.
-        leapfrog_steps
-            Steps of a transition.
-        windows
-            Whether the burn-in adapts one step size and a diagonal metric of all chains, as
-            `kcde.sampling.hmc` does; for a single row of X.
+        how
+            Of `kcde.sampling.hmc`: `leapfrog_steps` of a transition, and `windows`, whether the
+            burn-in adapts one step size and a diagonal metric of all chains; for a single row of X.
 
         Returns
         -------
@@ -371,7 +348,7 @@ class KCEF(ExponentialFamily):
             If `windows` is wanted for several rows of X.
         """
         X = self._check_features(X)
-        if windows and X.shape[0] > 1:
+        if how.get("windows") and X.shape[0] > 1:
             raise ValueError(f"windows adapts one metric, to one row of X; got {X.shape[0]} rows")
         if not n_samples:
             draws = np.empty((X.shape[0], 0, self.n_outputs_))
@@ -381,8 +358,8 @@ class KCEF(ExponentialFamily):
         rows = np.repeat(np.arange(X.shape[0]), chains)
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
-        lengths = {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
-        run = hmc(target, start, rng, leapfrog_steps=leapfrog_steps, windows=windows, **lengths)
+        how |= {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
+        run = hmc(target, start, rng, **how)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
         r_hat = size = np.nan
@@ -424,7 +401,9 @@ class KCEF(ExponentialFamily):
         bend = np.abs(at_nodes @ smooth.weights(smooth.nodes, 2)).max(axis=1)
         steps = 1.0 / np.maximum(_FINE / width, _FINE_OF_BUMP * np.sqrt(bend))
         steps = np.maximum(steps, width / _FINEST)
-        below, beyond = self._tail_nodes(lower, upper)
+        # Below and beyond the density is that of q_0.
+        (left, right, _), tail = self._support(), self.base_std / _FINE
+        below, beyond = np.arange(lower, left, -tail)[:0:-1], np.arange(upper, right, tail)[1:]
         if steps.min() > width / (_FINE * _FEW_TIMES):
             inside = _equidistant(lower, upper, steps.min())
             nodes = np.concatenate([below, inside, beyond])
@@ -447,11 +426,6 @@ class KCEF(ExponentialFamily):
             finer, _ = table(owners, np.tile(inside, len(T)))
             nodes = np.concatenate([below, inside, beyond])
             yield self._with_base(finer.reshape(len(T), -1), nodes, len(below)), nodes
-
-    def _tail_nodes(self, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes below and beyond a range, where the density is that of q_0."""
-        (left, right, _), tail = self._support(), self.base_std / _FINE
-        return np.arange(lower, left, -tail)[:0:-1], np.arange(upper, right, tail)[1:]
 
     def _with_base(self, T: np.ndarray, nodes: np.ndarray, before: int) -> np.ndarray:
         """Return log q_0 at nodes, shape (n, q), with T (n, m) added from node `before` on."""
@@ -491,9 +465,7 @@ def _refined(coarse: np.ndarray, log_density: np.ndarray, bend: np.ndarray, step
     return np.sort(np.concatenate([coarse, between.ravel()]))
 
 
-def choose_from_grids(
-    model: KCEF, X, Y, grids: Sequence[ScoreGrid]
-) -> list[Hyperparameters | ValueError]:
+def choose_from_grids(model: KCEF, X, Y, grids) -> list[rules.Hyperparameters | ValueError]:
     """Return what selection "score" chooses from each of several grids and numbers of folds.
 
     Each choice is that of a fit with this grid and this number of folds; all together cost one

@@ -1,13 +1,14 @@
 """Kernel exponential family by score matching (Sriperumbudur et al., JMLR 2017)."""
 
-from functools import partial, reduce
+from dataclasses import KW_ONLY, dataclass, field
+from functools import reduce
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_columns, take_rows, to_numpy
+from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
-from kcde.estimators._kcef.selection import Hyperparameters
+from kcde.estimators._kcef.selection import Hyperparameters, _block
 from kcde.estimators._shared import checks
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
@@ -23,6 +24,7 @@ _TUNING_BASIS = 100
 _TUNING_SYSTEM = 3000
 
 
+@dataclass(eq=False, repr=False)
 class KEF(KCEF):
     """Predict the density of y without x, of any shape, by score matching, for up to 10,000 rows.
 
@@ -84,33 +86,14 @@ class KEF(KCEF):
         "score": (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
     }
 
-    def __init__(
-        self,
-        bandwidth_y=None,
-        regularization=None,
-        base_std=2.0,
-        *,
-        selection="score",
-        folds=5,
-        tuning_rows=None,
-        random_state=0,
-        n_basis=None,
-        group_copies=False,
-        standardize=True,
-    ):
-        super().__init__(
-            None,
-            bandwidth_y,
-            regularization,
-            base_std,
-            selection=selection,
-            folds=folds,
-            tuning_rows=tuning_rows,
-            random_state=random_state,
-            standardize=standardize,
-        )
-        self.n_basis = n_basis
-        self.group_copies = group_copies
+    bandwidth_x: None = field(default=None, init=False)
+    isotropic: bool = field(default=False, init=False)
+    penalty: float = field(default=0.0, init=False)
+    repeats: int = field(default=1, init=False)
+    selection_floor: float = field(default=0.0, init=False)
+    _: KW_ONLY
+    n_basis: int | str | None = None
+    group_copies: bool = False
 
     def _fit(self, X, Y):
         self.n_basis_ = self._basis_size(*Y.shape)
@@ -160,18 +143,18 @@ class KEF(KCEF):
             return super()._selector(d_y)
         if self.selection != "score":
             raise ValueError(f"selection of a Nyström KEF is 'score'; got {self.selection!r}")
-        basis = partial(subsample, most=_TUNING_BASIS, rng=rng_of("basis", self.random_state))
-        return partial(_select_by_score, basis=basis, grids=self._grids["score"])
 
+        def choose(X, Y, folds, given: Hyperparameters, base_std):
+            grids = self._grids["score"]
+            sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
+            path = grids[1] if given.regularization is None else np.array([given.regularization])
+            basis = subsample(Y.shape[0], _TUNING_BASIS, rng_of("basis", self.random_state))
+            score = held_out_scores(Y, folds, basis, sigmas, path, base_std)
+            i, j = best_index(-score)
+            chosen = Hyperparameters(1.0, sigmas[i], path[j])
+            return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
 
-def _select_by_score(X, Y, folds, given: Hyperparameters, base_std, *, basis, grids):
-    """Choose σ and λ of the Nyström estimate, as `select_by_score` does."""
-    sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
-    path = grids[1] if given.regularization is None else np.array([given.regularization])
-    score = held_out_scores(Y, folds, basis(Y.shape[0]), sigmas, path, base_std)
-    i, j = best_index(-score)
-    chosen = given._replace(bandwidth_x=1.0, bandwidth_y=sigmas[i], regularization=path[j])
-    return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
+        return choose
 
 
 RIDGE = 1e-5
@@ -193,7 +176,7 @@ class Moments(NamedTuple):
 
     def within(self, places: np.ndarray) -> "Moments":
         """Return the moments with a part of the basis, `places` in the flattened (b, i)."""
-        return self._replace(outer=_part(self.outer, places), h=take_rows(self.h, places))
+        return self._replace(outer=_block(self.outer, places, places), h=take_rows(self.h, places))
 
 
 class NystromSystem:
@@ -212,7 +195,7 @@ class NystromSystem:
 
     def within(self, points: np.ndarray, places: np.ndarray) -> "NystromSystem":
         """Return the system of a part of the basis."""
-        basis, gram = take_rows(self.basis, points), _part(self.gram, places)
+        basis, gram = take_rows(self.basis, points), _block(self.gram, places, places)
         return NystromSystem(basis, self.bandwidth, self.base_std, gram)
 
     def moments(self, Y) -> Moments:
@@ -269,10 +252,6 @@ def held_out_scores(Y, folds, basis_rows, sigmas, path, base_std: float) -> np.n
                 beta, _ = smaller.solve(moments, regularization)
                 scores[i, j] += _score(smaller.parameter(beta), take_rows(Y, fold), base_std)
     return scores / Y.shape[0]
-
-
-def _part(matrix, places: np.ndarray):
-    return take_columns(take_rows(matrix, places), places)
 
 
 def _score(T: NaturalParameter, Y, base_std: float) -> float:

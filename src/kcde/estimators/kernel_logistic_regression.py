@@ -43,13 +43,11 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         Relative trace error of the pivoted Cholesky factor.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
-    pivots
-        Rule of the pivots: "greedy", "random", "column" or "rpcholesky".
     store
         Whether to keep the factors in memory; False recomputes their rows when they are needed,
         "auto" does so for factors larger than 1.5 GiB.
     random_state
-        Seeds the draws of the pivots and of the rows for the median distance.
+        Seeds the draw of the rows for the median distance.
     standardize
         Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
         parameters and what is learned are then in these units. False: the rows as they are.
@@ -92,7 +90,6 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
     _: KW_ONLY
     tolerance: float = 1e-3
     max_rank: int | None = None
-    pivots: str = "greedy"
     store: str = "auto"
     random_state: int = 0
     standardize: bool = True

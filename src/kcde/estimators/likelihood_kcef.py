@@ -9,21 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.objective import (
-    PIVOT_ROWS,
-    ArrayRows,
-    FeatureRows,
-    KernelFeatures,
-    Objective,
-    RowSource,
-    log_normalisers,
-    minimise,
-    output_grid,
-    scales,
-    spread,
-    support,
-)
-from kcde.estimators._likelihood.selection import Choice, HeldOut, Search
+from kcde.estimators._likelihood import objective as likelihood
+from kcde.estimators._likelihood.selection import HeldOut, Search
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import (
     Floored,
@@ -51,8 +38,7 @@ _FEW_VALUES = 0.1  # of the rows
 _FEWEST_X, _MOST_X = 400, 800  # ranks of x
 _MOST_FEATURES = 8_000_000
 _NARROWER_FROM = 20_000  # rows
-_BASES = ("normal", "student")
-_DEGREES_OF_BASE, _DEGREES_OF_FLOOR = 5.0, 2.0
+_DEGREES_OF_FLOOR = 2.0
 FLOAT32_FROM = 2000
 """Rows from which likelihoods are computed in float32."""
 
@@ -79,20 +65,20 @@ class LowRankFamily(ConditionalDensity):
     random_state: int = 0
 
     def _fit(self, X, Y):
-        self.fit_rows(ArrayRows(X, Y))
+        self.fit_rows(likelihood.ArrayRows(X, Y))
 
-    def fit_rows(self, source: RowSource) -> "LowRankFamily":
+    def fit_rows(self, source: likelihood.ArrayRows) -> "LowRankFamily":
         """Fit to pairs that are read in blocks."""
         rng, n = rng_of("centres", self.random_state), len(source)
-        X, Y = source.take(subsample(n, PIVOT_ROWS, rng))
+        X, Y = source.take(subsample(n, likelihood.PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
-        self._x = KernelFeatures.of_rows(X, sigma_x, rank_x, rng, constant=True)
-        self._y = KernelFeatures.of_rows(Y, sigma_y, rank_y, rng, constant=False)
+        self._x = likelihood.KernelFeatures.of_rows(X, sigma_x, rank_x, rng, constant=True)
+        self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng, constant=False)
         ends = [(float(to_numpy(y).min()), float(to_numpy(y).max())) for _, y in source.blocks()]
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
-        self._span = support(low, high, sigma_y, self.base.scale)
-        xp, few = array_namespace(X), ArrayRows(X, Y)
+        self._span = likelihood.support(low, high, sigma_y, self.base.scale)
+        xp, few = array_namespace(X), likelihood.ArrayRows(X, Y)
         single = n >= FLOAT32_FROM
         self._solve(source, few, xp.float32 if single else xp.float64)
         if single and (error := self._rounding(X)) > _ROUNDED:
@@ -100,7 +86,7 @@ class LowRankFamily(ConditionalDensity):
             self._solve(source, few, xp.float64)
         return self
 
-    def _solve(self, source: RowSource, few: RowSource, dtype) -> None:
+    def _solve(self, source: likelihood.ArrayRows, few: likelihood.ArrayRows, dtype) -> None:
         """Minimise over all rows, from where a path of λ on a few rows ends."""
         self.iterations_, self._finer = 0, 1
         X, _ = few.take(np.arange(min(len(few), _CHECKED_ROWS)))
@@ -108,12 +94,12 @@ class LowRankFamily(ConditionalDensity):
         # λ times the number of rows is that of all rows.
         last = self.regularization * len(source) / len(few)
         path = last * 10.0 ** np.arange(max(0, round(log10(_FIRST / last))), -1, -1)
-        rows = FeatureRows(few, self._x, self._y, dtype)
+        rows = likelihood.FeatureRows(few, self._x, self._y, dtype)
         theta = self._improved(rows, some, theta, path, _FIRST_ITERATIONS)
-        rows = FeatureRows(source, self._x, self._y, dtype)
+        rows = likelihood.FeatureRows(source, self._x, self._y, dtype)
         self.theta_ = self._improved(rows, some, theta, [self.regularization], _ITERATIONS)[0]
 
-    def _improved(self, rows: FeatureRows, some, theta: np.ndarray, path, iterations: int):
+    def _improved(self, rows, some, theta: np.ndarray, path, iterations: int):
         """Return Θ after some iterations at each λ, with as many nodes as the density needs.
 
         The curvature is that of Cov[ψ|x] under the last density, in the mean over some rows.
@@ -123,10 +109,10 @@ class LowRankFamily(ConditionalDensity):
         for regularization in path:
             while True:
                 grid = self._grid(some)
-                here = preconditioner.at(spread(some, theta, grid).covariance)
+                here = preconditioner.at(likelihood.spread(some, theta, grid).covariance)
                 sums = rows.sums(grid.astype(rows.dtype))
-                objective = Objective(sums, cross[None], [len(rows)])
-                found = minimise(objective, theta, here, regularization, **options)
+                objective = likelihood.Objective(sums, cross[None], [len(rows)])
+                found = likelihood.minimise(objective, theta, here, regularization, **options)
                 self.iterations_, theta = self.iterations_ + found.iterations, found.theta
                 if not self._needs_more_nodes(some, theta):
                     break
@@ -134,22 +120,24 @@ class LowRankFamily(ConditionalDensity):
         return theta
 
     def _grid(self, like, finer: int = 1):
-        return output_grid(self._y, self.base, self._span, like, finer * self._finer)
+        return likelihood.output_grid(self._y, self.base, self._span, like, finer * self._finer)
 
     def _needs_more_nodes(self, some, theta: np.ndarray) -> bool:
         """Return whether twice as many nodes would move the mean log normaliser of some φ."""
         if self._finer >= 2**_REFINEMENTS:
             return False
         xp = array_namespace(some)
-        coarse, fine = (log_normalisers(some, theta, self._grid(some, k)) for k in (1, 2))
+        grids = self._grid(some), self._grid(some, 2)
+        coarse, fine = (likelihood.log_normalisers(some, theta, grid) for grid in grids)
         return float(xp.mean(xp.abs(fine - coarse))) > _MOVED
 
     def _rounding(self, X) -> float:
         """Return how far float32 moves the mean log normaliser of some rows."""
         xp = array_namespace(X)
         some = take_rows(X, subsample(X.shape[0], _CHECKED_ROWS, rng_of("rounding")))
+        grid, theta = self._grid(X), self.theta_[None]
         exact, single = (
-            log_normalisers(self._x(some, dtype), self.theta_[None], self._grid(X).astype(dtype))
+            likelihood.log_normalisers(self._x(some, dtype), theta, grid.astype(dtype))
             for dtype in (xp.float64, xp.float32)
         )
         return float(abs(xp.mean(exact - xp.astype(single, xp.float64))))
@@ -180,20 +168,17 @@ class LowRankFamily(ConditionalDensity):
         # By blocks that the memory allocator keeps: larger ones the system would zero each time.
         return by_blocks(of, coefficients.shape[0], _NODES, like=coefficients)
 
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,)."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         coefficients = self._coefficients(X)
         inside = array_namespace(X).sum(coefficients * self._y(Y), axis=1)
         inside = inside + self.base.log_density(Y[:, 0])
         return inside - self._log_normaliser(coefficients)
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, 1)."""
-        at = self._at(self._check_outputs(Y))
+    def _log_density_at(self, Y):
+        at = self._at(Y)
 
         def of(X):
-            coefficients = self._coefficients(self._check_features(X))
+            coefficients = self._coefficients(X)
             return at(coefficients) - self._log_normaliser(coefficients)[:, None]
 
         return of
@@ -235,8 +220,8 @@ class LikelihoodKCEF(Floored):
     log Z is by quadrature over nodes that all x share, refined until its mean moves by less than
     1e-4 nats.
 
-    q_0 is thin in its tails or thick, and t, Student's with two degrees of freedom, bounds the
-    loss of a point at -log(ε t(y)). It costs -log(1 - ε) elsewhere, so that ε falls with n: 0.01
+    q_0 is normal, and t, Student's with two degrees of freedom, bounds the loss of a point at
+    -log(ε t(y)). It costs -log(1 - ε) elsewhere, so that ε falls with n: 0.01
     up to 1000 rows, 10/n from there. This rule is from the gap of a fixed ε to a known density of
     made-up data, 0.02 nats at n = 100,000, of which 0.01 were the floor's.
 
@@ -261,12 +246,8 @@ class LikelihoodKCEF(Floored):
         fewer than 400.
     weight
         ε, in (0, 1). None: the smaller of 0.01 and 10/n.
-    base
-        q_0 around the mean of the training y: "normal", with `base_std` times their standard
-        deviation; "student", with five degrees of freedom and their standard deviation as scale,
-        whose mass beyond 8 scales, 5e-4, is in the density and not in `cdf` and what follows of it.
     base_std
-        Of "normal".
+        Standard deviation of q_0, which is around the mean of the training y, in theirs.
     folds
         Of the cross-validation, up to 4000 rows; three shuffles of them below 60 rows. With more
         rows a quarter is held out once.
@@ -317,7 +298,6 @@ class LikelihoodKCEF(Floored):
     rank_x: int | None = None
     rank_y: int = 30
     weight: float | None = None
-    base: str = "normal"
     base_std: float = 2.0
     folds: int = 5
     tuning_rows: int | None = 20000
@@ -338,7 +318,7 @@ class LikelihoodKCEF(Floored):
         """Iterations of the final fit."""
         return self.family_.iterations_
 
-    def fit_rows(self, rows: RowSource) -> "LikelihoodKCEF":
+    def fit_rows(self, rows: likelihood.ArrayRows) -> "LikelihoodKCEF":
         """Fit to pairs that are read in blocks, as `kcde.streaming` has them.
 
         The selection reads `tuning_rows` rows. Every gradient of the final fit is one pass; where
@@ -367,9 +347,9 @@ class LikelihoodKCEF(Floored):
         return self
 
     def _fit(self, X, Y):
-        self._fit_source(ArrayRows(X, Y))
+        self._fit_source(likelihood.ArrayRows(X, Y))
 
-    def _fit_source(self, source: RowSource) -> None:
+    def _fit_source(self, source: likelihood.ArrayRows) -> None:
         rng = rng_of("selection", self.random_state)
         checks.whole("rank_y", self.rank_y)
         checks.whole("rank_x", self.rank_x, optional=True)
@@ -377,11 +357,10 @@ class LikelihoodKCEF(Floored):
         tuning = subsample(len(source), self.tuning_rows, rng)
         X, Y = source.take(tuning)
         checks.one_y(self, Y)
-        checks.choice("base", self.base, _BASES)
         checks.positive("base_std", self.base_std)
         checks.positive("regularization", self.regularization, optional=True)
         self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
-        self._scales = scales(source)
+        self._scales = likelihood.scales(source)
         if not self._scales.std >= SMALLEST_STD:
             raise ValueError(
                 f"Y varies by {self._scales.std:g}, too little: bring it to unit scale"
@@ -399,7 +378,8 @@ class LikelihoodKCEF(Floored):
         self.cv_results_ = {}
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)
-            (x, y), regularization = chosen.widths, chosen.regularization
+            (x, y), best, count = chosen
+            regularization = best.regularization
             share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
             narrower = share ** (1 / (X.shape[1] + 5))
             x = x * narrower if self.bandwidth_x is None else x
@@ -407,7 +387,7 @@ class LikelihoodKCEF(Floored):
             if self.regularization is None:
                 # A prior of fixed strength: nλ is that of the selection.
                 regularization *= min(1.0, rows / len(source))
-            self.cv_results_ = {"log_density": chosen.log_density, "candidates": chosen.candidates}
+            self.cv_results_ = {"log_density": best.mean, "candidates": count}
         self.bandwidth_x_, self.bandwidth_y_ = x * self._scales.x, np.array([y * self._scales.std])
         self.regularization_ = float(regularization)
         rank_x = int(np.clip(_MOST_FEATURES // len(source), _FEWEST_X, _MOST_X))
@@ -415,16 +395,11 @@ class LikelihoodKCEF(Floored):
             (self.bandwidth_x_, float(self.bandwidth_y_[0])),
             self.regularization_,
             (self.rank_x or rank_x, self.rank_y),
-            self._base(self._scales.mean, self._scales.std),
+            Normal(self._scales.mean, self.base_std * self._scales.std),
             self.random_state,
         ).fit_rows(source)
 
-    def _base(self, mean: float, std: float) -> LocationScale:
-        if self.base == "normal":
-            return Normal(mean, self.base_std * std)
-        return StudentT(mean, std, _DEGREES_OF_BASE)
-
-    def _select(self, X, Y, tuning, given, rng) -> tuple[Choice, int]:
+    def _select(self, X, Y, tuning, given, rng) -> tuple[tuple, int]:
         """Return the choice by the rows X, Y, numbered `tuning`, and how many a fit of it had."""
         X = X / array_namespace(X).asarray(self._scales.x)
         y = (Y - self._scales.mean) / self._scales.std
@@ -439,7 +414,7 @@ class LikelihoodKCEF(Floored):
         return Search(few, rows, seed).run(*given), n - len(folds[0])
 
     def _held_out(self, X, y, folds) -> HeldOut:
-        base, floor = self._base(0.0, 1.0), StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
+        base, floor = Normal(0.0, self.base_std), StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
         return HeldOut(X, y, folds, base, floor, self.weight_)
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:

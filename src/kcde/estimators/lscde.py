@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from kcde import linalg
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import (
@@ -18,16 +19,9 @@ from kcde.estimators._shared.mixture import (
     log_volume,
     log_where_positive,
 )
-from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
-from kcde.linalg import (
-    factor_positive_definite,
-    nonnegative_least_squares,
-    solve_positive_definite,
-    symmetric_spectrum,
-)
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
@@ -38,8 +32,6 @@ REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
 
 _SWEEPS = 5
 """Times that every column's own bandwidth is chosen anew, at most."""
-
-IMPLEMENTATIONS = ("sugiyama", "cde")
 
 
 @dataclass(eq=False, repr=False)
@@ -65,9 +57,6 @@ class LSCDE(SignedMixture):
         λ. None: chosen from 20 log-spaced values.
     n_centres
         Maximum number of centres.
-    selection
-        "likelihood": by held-out log likelihood, the default of the authors' code and the rule
-        of the published columns. "squared-error": by the held-out ½αᵀHα - hᵀα of their paper.
     density_floor
         None: the normalised density, far from all centres as well. A number ε: what a public copy
         of the authors' code calls the density, p/max(ε, normaliser) + ε, in the selection and
@@ -134,7 +123,6 @@ class LSCDE(SignedMixture):
     regularization: float | None = None
     _: KW_ONLY
     n_centres: int = 100
-    selection: str = "likelihood"
     density_floor: float | None = None
     weights: str = "clipped"
     implementation: str = "sugiyama"
@@ -181,9 +169,8 @@ class LSCDE(SignedMixture):
             checks.positive(name, getattr(self, name), optional=True)
         package = self.implementation == "cde"
         checks.whole("n_centres", self.n_centres, FEWEST_CENTRES if package else 1)
-        checks.choice("selection", self.selection, _CRITERIA)
         checks.choice("weights", self.weights, _SOLVERS)
-        checks.choice("implementation", self.implementation, IMPLEMENTATIONS)
+        checks.choice("implementation", self.implementation, ("sugiyama", "cde"))
         if package and not self.isotropic:
             raise ValueError("implementation='cde' has one bandwidth: set isotropic=True with it")
         if self.weights == "signed" and self.density_floor is not None:
@@ -210,14 +197,13 @@ class LSCDE(SignedMixture):
         given = self.bandwidth_x is not None and self.bandwidth_y is not None
         sigmas = np.ones(1) if given else BANDWIDTHS
         path = REGULARIZATIONS if self.regularization is None else np.array([self.regularization])
-        criterion = _CRITERIA[self.selection]
 
         def held_out_scores(path: np.ndarray) -> np.ndarray:
             """Return the score of the present bandwidths, one for each λ of a path."""
             basis, total = self._basis(X, Y), np.zeros(len(path))
             for held_out, moments in zip(folds, basis.moments_without(folds), strict=True):
                 alpha = basis.weight_path(moments, path)
-                total += criterion(basis, alpha, held_out, self.density_floor)
+                total += _log_likelihood(basis, alpha, held_out, self.density_floor)
             return total
 
         def of(sigma: float) -> np.ndarray:
@@ -255,23 +241,19 @@ class LSCDE(SignedMixture):
             if before == now():
                 return
 
-    @limit_threads
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
+    def _log_density(self, X, Y):
         if self.density_floor is None:
-            return super().log_density(X, Y)
-        basis = self._basis(*self._check_pair(X, Y))
+            return super()._log_density(X, Y)
+        basis = self._basis(X, Y)
         numerator = (basis.phi_x * basis.phi_y) @ self.weights_
         return basis.floored(numerator, basis.phi_x @ self.weights_, self.density_floor)
 
-    def log_density_at(self, Y):
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+    def _log_density_at(self, Y):
         if self.density_floor is None:
-            return super().log_density_at(Y)
-        Y = self._check_outputs(Y)
+            return super()._log_density_at(Y)
 
         def at(X):
-            basis = self._basis(self._check_features(X), Y)
+            basis = self._basis(X, Y)
             numerator = (basis.phi_x * self.weights_) @ basis.phi_y.T
             total = (basis.phi_x @ self.weights_)[:, None]
             return basis.floored(numerator, total, self.density_floor)
@@ -420,15 +402,8 @@ def _log_product(log_phi, alpha):
         return xp.log(xp.exp(log_phi - largest) @ alpha) + largest
 
 
-def _negative_squared_error(basis: _Basis, alpha, held_out, floor) -> np.ndarray:
-    """Return -|held out| (½αᵀHα - hᵀα) for each column of α, shape (L,)."""
-    xp = array_namespace(alpha)
-    H, h = basis.moments(held_out)
-    return -len(held_out) * to_numpy(0.5 * xp.sum(alpha * (H @ alpha), axis=0) - h @ alpha)
-
-
 def _signed(H, h, regularization):
-    return tuple(solve_positive_definite(H, h, shift=regularization))
+    return tuple(linalg.solve_positive_definite(H, h, shift=regularization))
 
 
 def _clipped(H, h, regularization):
@@ -438,19 +413,19 @@ def _clipped(H, h, regularization):
 
 def _constrained(H, h, regularization):
     """Return argmin ½αᵀ(H + λI)α - hᵀα over α ≥ 0: with LLᵀ = H + λI, of |Lᵀα - L⁻¹h|."""
-    factor = factor_positive_definite(H, shift=regularization)
+    factor = linalg.factor_positive_definite(H, shift=regularization)
     lower = to_numpy(factor.lower)
     target = to_numpy(solve_triangular(factor.lower, h))
-    alpha = nonnegative_least_squares(lower.T, target[None, :])[0]
+    alpha = linalg.nonnegative_least_squares(lower.T, target[None, :])[0]
     return array_namespace(H).asarray(alpha), factor.jitter
 
 
 def _projected(H, h, regularization):
     """Return argmin (γ - α)ᵀH(γ - α) over γ ≥ 0 for the signed α."""
     alpha, jitter = _signed(H, h, regularization)
-    values, vectors = symmetric_spectrum(H)
+    values, vectors = linalg.symmetric_spectrum(H)
     root = to_numpy(values)[:, None] ** 0.5 * to_numpy(vectors).T
-    gamma = nonnegative_least_squares(root, (root @ to_numpy(alpha))[None, :])[0]
+    gamma = linalg.nonnegative_least_squares(root, (root @ to_numpy(alpha))[None, :])[0]
     return array_namespace(H).asarray(gamma), jitter
 
 
@@ -460,8 +435,6 @@ _SOLVERS = {
     "constrained": _constrained,
     "projected": _projected,
 }
-
-_CRITERIA = {"likelihood": _log_likelihood, "squared-error": _negative_squared_error}
 
 
 FEWEST_CENTRES = 3

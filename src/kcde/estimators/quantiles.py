@@ -296,6 +296,6 @@ def _relevance(X, Y, rng) -> np.ndarray:
     """Return the ratios of the bandwidths of a Gaussian process, mean inverse square 1, (d,)."""
     rows = subsample(Y.shape[0], _RELEVANCE_ROWS, rng)
     x, y = to_numpy(take_rows(X, rows)), to_numpy(take_rows(Y, rows))[:, 0]
-    found, _ = maximise_marginal_likelihood(x, y - y.mean(), Hyperparameters(None, None, None))
+    found = maximise_marginal_likelihood(x, y - y.mean(), Hyperparameters(None, None, None))
     lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
     return lengths * sqrt(np.mean(lengths**-2.0))

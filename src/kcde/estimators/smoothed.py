@@ -9,7 +9,12 @@ import numpy as np
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
+from kcde.estimators._shared.mixture import (
+    GaussianMixture,
+    divided_by_sums,
+    log_volume,
+    log_where_positive,
+)
 from kcde.estimators.base import Tags
 from kcde.estimators.cme import CME
 from kcde.estimators.jdl import JDL
@@ -74,21 +79,15 @@ class SmoothedWeights(GaussianMixture):
         of_y = _bandwidths(Y, "Y") if self.bandwidth_y is None else [self.bandwidth_y]
         path = REGULARIZATIONS if self.regularization is None else [self.regularization]
         smoothings = SMOOTHINGS if self.smoothing is None else [self.smoothing]
-        score = np.zeros((len(of_x), len(of_y), len(path), len(smoothings)))
+        grids, score = (of_x, of_y, path, smoothings), 0.0
         for held_out in folds:
             rows = complement(held_out, Y.shape[0])
             train = take_rows(X, rows), take_rows(Y, rows)
             test = take_rows(X, held_out), take_rows(Y, held_out)
-            score += self._held_out(train, test, of_x, of_y, path, smoothings)
-        i, j, k, h = best_index(score)
-        self.cv_results_ = {
-            "bandwidth_x": of_x,
-            "bandwidth_y": of_y,
-            "regularization": path,
-            "smoothing": smoothings,
-            "score": score,
-        }
-        return of_x[i], of_y[j], path[k], smoothings[h]
+            score = score + self._held_out(train, test, *grids)
+        names = "bandwidth_x", "bandwidth_y", "regularization", "smoothing"
+        self.cv_results_ = dict(zip(names, grids, strict=True)) | {"score": score}
+        return tuple(grid[i] for grid, i in zip(grids, best_index(score), strict=True))
 
     def _held_out(self, train, test, of_x, of_y, path, smoothings) -> np.ndarray:
         """Return Σ log p over the test pairs for each candidate, shape (I, J, L, H)."""
@@ -117,13 +116,8 @@ class SmoothedWeights(GaussianMixture):
 
     def _log_weights(self, X):
         weights = self.weights_model_.weights(X)
-        xp = array_namespace(weights)
-        positive = xp.maximum(weights, 0.0)
-        with np.errstate(invalid="ignore"):
-            weights = positive / xp.sum(positive, axis=1, keepdims=True)
-        if not bool(xp.all(xp.isfinite(weights))):
-            raise FloatingPointError("no weight is positive at some x; raise the regularization")
-        return log_where_positive(weights)
+        positive = array_namespace(weights).maximum(weights, 0.0)
+        return log_where_positive(divided_by_sums(positive, "raise the regularization"))
 
 
 def _bandwidths(points, name: str) -> list:

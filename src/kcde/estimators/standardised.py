@@ -1,14 +1,28 @@
 """Wrappers of a density, and the one that standardises by the training rows."""
 
 from collections.abc import Callable
+from functools import wraps
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
-from kcde.arrays import to_numpy
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, grouping
 from kcde.estimators._shared.units import Units, without_standardising
+from kcde.estimators.base import ConditionalDensity
+
+
+def _inner(*names: str) -> list[Callable]:
+    """Return methods that are those of the density inside."""
+
+    def forwarded(name: str) -> Callable:
+        @wraps(getattr(ConditionalDensity, name))
+        def method(self, *arguments, **keywords):
+            return getattr(self._inside, name)(*arguments, **keywords)
+
+        return method
+
+    return [forwarded(name) for name in names]
 
 
 class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
@@ -23,64 +37,12 @@ class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
     def _inside(self):
         return self._check_fitted().estimator_
 
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        return self._inside.log_density(X, Y)
-
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        return self._inside.log_density_at(Y)
-
-    def density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at Y (q, d_y); may be signed."""
-        return self._inside.density_at(Y)
-
-    def score(self, X, Y) -> float:
-        """Return the mean log density of the pairs, nats."""
-        return float(np.mean(to_numpy(self.log_density(X, Y))))
-
-    def conditional_expectation(self, f: Callable, X):
-        """Return E[f(Y)|x], shape (n, q), with f on the units of y."""
-        return self._inside.conditional_expectation(f, X)
-
-    def mean(self, X):
-        """Return E[Y|x], shape (n, d_y), where the estimator inside has it."""
-        return self._inside.mean(X)
-
-    def variance(self, X):
-        """Return the variance of each y given x, shape (n, d_y)."""
-        return self._inside.variance(X)
-
-    def cdf(self, X, Y):
-        """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
-        return self._inside.cdf(X, Y)
-
-    def crps(self, X, Y):
-        """Return the CRPS of pairs X (n, d_x) and Y (n,) or (n, 1) in the units of y, (n,)."""
-        return self._inside.crps(X, Y)
-
-    def cdf_and_crps(self, X, Y) -> tuple:
-        """Return `cdf` and `crps`, shape (n,) each, for about the cost of one."""
-        return self._inside.cdf_and_crps(X, Y)
-
-    def quantile(self, X, p):
-        """Return the p-quantiles of y given x: (n,), or (n, k) for k of them."""
-        return self._inside.quantile(X, p)
-
-    def interval(self, X, level: float):
-        """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        return self._inside.interval(X, level)
-
-    def mode(self, X):
-        """Return the y of the highest density of each x, shape (n,)."""
-        return self._inside.mode(X)
-
-    def sample(self, X, n: int, random_state):
-        """Draw y: shape (n, k) after a fit to y (n,), else (n, k, d_y)."""
-        return self._inside.sample(X, n, random_state)
-
+    log_density, log_density_at, density_at = _inner("log_density", "log_density_at", "density_at")
+    conditional_expectation, mean, variance = _inner("conditional_expectation", "mean", "variance")
+    cdf, crps, cdf_and_crps, quantile = _inner("cdf", "crps", "cdf_and_crps", "quantile")
+    interval, sample = _inner("interval", "sample")
     predict, std = Distribution.predict, Distribution.std
-    pdf, plot = Distribution.pdf, Distribution.plot
+    pdf, plot, score = Distribution.pdf, Distribution.plot, ConditionalDensity.score
 
 
 class Standardised(Wrapper):
@@ -167,7 +129,3 @@ class Standardised(Wrapper):
         """Return standardised y."""
         Y = self._check_outputs(Y)
         return self._units.y(Y)
-
-    def nonpositive_share(self, X, Y) -> float:
-        """Return the share of the pairs where the estimate inside, if signed, is not positive."""
-        return self._inside.nonpositive_share(X, Y)

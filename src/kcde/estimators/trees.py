@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.mixture import GaussianMixture, log_volume
+from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, some_columns
 from kcde.estimators.base import Tags
@@ -95,7 +94,6 @@ class NGBoost(NormalResiduals):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        X, Y = to_numpy(X), to_numpy(Y)
         checks.positive("learning_rate", self.learning_rate)
         checks.whole("stages", self.stages, optional=True)
         checks.whole("max_stages", self.max_stages)
@@ -136,9 +134,9 @@ class NGBoost(NormalResiduals):
         )
 
     def _line(self, X):
-        xp, found = array_namespace(X), self.boosting_.pred_dist(some_columns(to_numpy(X))).params
+        found = self.boosting_.pred_dist(some_columns(X)).params
         location, scale = self._centre + self._scale * found["loc"], self._scale * found["scale"]
-        return xp.asarray(location)[:, None], xp.asarray(scale)[:, None]
+        return location[:, None], scale[:, None]
 
 
 LEAVES = (2, 5, 10, 20)
@@ -220,7 +218,6 @@ class QuantileForest(GaussianMixture):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        X, Y = to_numpy(X), to_numpy(Y)
         checks.whole("min_samples_leaf", self.min_samples_leaf, optional=True)
         checks.whole("trees", self.trees)
         std = column_std(Y)
@@ -233,7 +230,7 @@ class QuantileForest(GaussianMixture):
         best = (0, 0)
         self.cv_results_ = {}
         if len(forests) * len(widths) > 1:
-            score = np.stack([_out_of_bag(forest, Y, widths) for forest in forests])
+            score = np.stack([forest.out_of_bag(Y, widths) for forest in forests])
             best = best_index(score)
             factors = np.array([width[0] for width in widths]) / std[0]
             self.cv_results_ = {"min_samples_leaf": sizes, "factor": factors, "score": score}
@@ -254,9 +251,9 @@ class QuantileForest(GaussianMixture):
         return model.fit(some_columns(X), Y[:, 0])
 
     def _log_weights(self, X):
-        X, n = to_numpy(X), len(self._centres)
+        n = len(self._centres)
         require_memory(X, f"weights of {n} rows at x", len(X), lambda rows: 3 * rows * n)
-        return _log(self._forest.weights(some_columns(X)))
+        return log_where_positive(self._forest.weights(some_columns(X)))
 
 
 class _Forest:
@@ -282,13 +279,18 @@ class _Forest:
         leaves = self._leaves_of(X)
         return self._mean_shares(leaves, np.ones(leaves.shape, dtype=bool))
 
-    def out_of_bag(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the training rows that a tree has not seen, and the weights of such trees there.
+    def out_of_bag(self, Y: np.ndarray, widths: list[np.ndarray]) -> np.ndarray:
+        """Return the mean log density of the rows that some tree has not seen, for each bandwidth.
 
-        Shapes (r,), (r, n).
+        By the weights of such trees.
         """
         rows = np.flatnonzero(self._unseen.any(axis=1))
-        return rows, self._mean_shares(self._leaves[rows], self._unseen[rows])
+        if not len(rows):
+            raise ValueError("every tree has every row in its sample: grow more trees, or add rows")
+        squares = (Y[rows] - Y.T) ** 2
+        log_weights = log_where_positive(self._mean_shares(self._leaves[rows], self._unseen[rows]))
+        terms = (log_weights - 0.5 * squares / width**2 - log_volume(width) for width in widths)
+        return np.array([np.mean(logsumexp(each, axis=1)) for each in terms])
 
     def _leaves_of(self, X: np.ndarray) -> np.ndarray:
         return self.model.apply(X) + self._offsets
@@ -298,19 +300,3 @@ class _Forest:
         values = 1.0 / counted.sum(axis=1)[rows]
         shape = len(leaves), self._nodes
         return (csr_array((values, (rows, leaves[counted])), shape=shape) @ self._shares).toarray()
-
-
-def _out_of_bag(forest: _Forest, Y: np.ndarray, widths: list[np.ndarray]) -> np.ndarray:
-    """Return the mean log density of the rows that some tree has not seen, for each bandwidth."""
-    rows, weights = forest.out_of_bag()
-    if not len(rows):
-        raise ValueError("every tree has every row in its sample: grow more trees, or add rows")
-    squares = (Y[rows] - Y.T) ** 2
-    log_weights = _log(weights)
-    terms = (log_weights - 0.5 * squares / width**2 - log_volume(width) for width in widths)
-    return np.array([np.mean(logsumexp(each, axis=1)) for each in terms])
-
-
-def _log(weights: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(weights)

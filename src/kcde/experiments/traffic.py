@@ -171,8 +171,8 @@ class TrafficByTime(Conditional):
     @property
     def own_units(self) -> bool:
         """Whether the estimator sees the data as they are: CDO, if something is fixed in units."""
-        fixed = self.settings == AUTHORS or self.options.get("periods") is not None
-        return super().own_units and (fixed or self.estimator != "CDO")
+        fixed = self.settings == AUTHORS or self.estimator != "CDO"
+        return super().own_units and fixed
 
     @property
     def _simulated(self) -> bool:

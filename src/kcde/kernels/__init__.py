@@ -1,14 +1,11 @@
-"""Kernels: Gaussian with the derivatives that score matching needs, Laplace, Matérn, and others.
+"""Kernels: Gaussian with the derivatives that score matching needs, Laplace and Matérn.
 
 A kernel is called as `kernel(A, B)` -> (len A, len B); `kernel.log(A, B)` is its logarithm, which
 does not underflow, and `kernel.diagonal(A)` is k(a, a) for each row.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-
-import numpy as np
 
 from kcde.arrays import array_namespace, as_floating, exp_of_negative, row_blocks
 from kcde.kernels.gaussian import (
@@ -20,8 +17,7 @@ from kcde.kernels.gaussian import (
 )
 
 __all__ = [
-    "GaussianKernel", "KernelDerivatives", "LaplaceKernel", "MaternKernel", "PeriodicKernel",
-    "ProductKernel", "median_trick",
+    "GaussianKernel", "KernelDerivatives", "LaplaceKernel", "MaternKernel", "median_trick",
 ]  # fmt: skip
 
 
@@ -104,112 +100,3 @@ class MaternKernel(Stationary):
         """Return √3 r, shape (a, b): the exponent of the Gaussian kernel is -r²/2."""
         exponents = GaussianKernel(self.bandwidth).log(A, B)
         return sqrt(6.0) * array_namespace(A, B).sqrt(-exponents)
-
-
-SHAPES = ("gaussian", "laplace")
-
-
-@dataclass(frozen=True)
-class PeriodicKernel(Stationary):
-    """A kernel of one column whose values repeat after a period.
-
-    With the circle's circumference equal to the period, "gaussian" is exp(-c²/2s²) of the chord
-    c = (P/π) sin(π|a - b|/P), a Gaussian kernel of the plane on the circle; "laplace" is exp(-r/s)
-    of the arc r, whose Fourier coefficients are positive. Both are positive definite, and near 0
-    what they are without a period.
-
-    Parameters
-    ----------
-    bandwidth
-        s, a positive number in the units of the column.
-    period
-        P, a positive number in the units of the column.
-    shape
-        "gaussian" or "laplace".
-
-    Raises
-    ------
-    ValueError
-        If a number is not positive and finite, or the shape is unknown.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.kernels import PeriodicKernel
-    >>> hours = np.array([[0.0], [24.0]])
-    >>> PeriodicKernel(bandwidth=3.0, period=24.0)(np.array([[0.0]]), hours)
-    array([[1., 1.]])
-    """
-
-    bandwidth: float
-    period: float
-    shape: str = "gaussian"
-
-    def __post_init__(self):
-        as_bandwidths(self.bandwidth, 1)
-        as_bandwidths(self.period, 1, "period")
-        if self.shape not in SHAPES:
-            raise ValueError(f"shape must be one of {', '.join(SHAPES)}; got {self.shape!r}")
-
-    def log(self, A, B):
-        """Return log k, shape (a, b); it does not underflow."""
-        xp = array_namespace(A, B)
-        scale = float(as_bandwidths(self.bandwidth, 1)[0])
-        arc = self.arc(A, B)
-        if self.shape == "laplace":
-            return -arc / scale
-        chord = self.period / np.pi * xp.sin(np.pi / self.period * arc)
-        return -0.5 * (chord / scale) ** 2
-
-    def arc(self, A, B):
-        """Return the shorter way round between points (a, 1) and (b, 1), shape (a, b)."""
-        if A.shape[1] != 1 or B.shape[1] != 1:
-            raise ValueError(
-                "a periodic kernel takes one column; got shapes "
-                f"{tuple(A.shape)} and {tuple(B.shape)}: use ProductKernel for more"
-            )
-        A, B = as_floating(A), as_floating(B)
-        xp = array_namespace(A, B)
-        way = xp.remainder(xp.abs(A - B.T), self.period)
-        return xp.minimum(way, self.period - way)
-
-
-@dataclass(frozen=True)
-class ProductKernel(Stationary):
-    """k(a, b) = Π_i k_i(a_i, b_i), positive definite if every k_i is.
-
-    Parameters
-    ----------
-    kernels
-        One per column, each a kernel of points of shape (n, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.kernels import GaussianKernel, PeriodicKernel, ProductKernel
-    >>> kernel = ProductKernel((GaussianKernel(1.0), PeriodicKernel(3.0, period=24.0)))
-    >>> kernel(np.array([[0.0, 0.0]]), np.array([[0.0, 24.0]]))
-    array([[1.]])
-    """
-
-    kernels: Sequence
-
-    def log(self, A, B):
-        """Return log k, shape (a, b); it does not underflow.
-
-        Raises
-        ------
-        ValueError
-            If there are not as many columns as kernels.
-        """
-        if not A.shape[1] == B.shape[1] == len(self.kernels):
-            raise ValueError(
-                f"a product of {len(self.kernels)} kernels takes as many columns; got shapes "
-                f"{tuple(A.shape)} and {tuple(B.shape)}"
-            )
-        A, B = as_floating(A), as_floating(B)
-        xp = array_namespace(A, B)
-        total = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
-        for i, kernel in enumerate(self.kernels):
-            total += kernel.log(A[:, i : i + 1], B[:, i : i + 1])
-        return total

@@ -6,7 +6,7 @@ from scipy.optimize import nnls
 from scipy.stats import norm
 
 from kcde.estimators import CDO, cdo
-from kcde.kernels import GaussianKernel, PeriodicKernel
+from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 from naive import cdo_weights, kernel
@@ -107,7 +107,7 @@ def test_signed_density_has_no_logarithm_where_it_is_not_positive(pairs):
     rows, density = np.repeat(x, len(AXIS), axis=0), model.density_at(AXIS)(x)[0]
     log_density = model.log_density(rows, AXIS)
     np.testing.assert_array_equal(np.isneginf(log_density), density <= 0.0)
-    assert 0.0 < model.nonpositive_share(rows, AXIS) == np.mean(density <= 0.0) < 1.0
+    assert 0.0 < np.mean(density <= 0.0) < 1.0
     np.testing.assert_allclose(model.log_density_at(AXIS)(x)[0], log_density, rtol=1e-6)
 
 
@@ -134,27 +134,6 @@ def test_streams_equal_whole_matrices(rng, monkeypatch):
     blocks = CDO(**GIVEN).fit(X, Y)
     np.testing.assert_allclose(blocks.weights_at(X), model.weights_at(X), rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(blocks.log_density(X, Y), model.log_density(X, Y), rtol=1e-9)
-
-
-def test_periods_join_the_ends_of_the_week(rng):
-    day = rng.integers(0, 7, (60, 1)) * 1.0
-    X = np.hstack([day, rng.uniform(0, 24, (60, 1))])
-    Y = np.cos(2 * np.pi * day / 7) + 0.1 * rng.standard_normal((60, 1))
-    given = GIVEN | {"bandwidth_x": [1.0, 5.0]}
-    model = CDO(**given, periods=(7.0, None), weights="signed").fit(X, Y)
-    np.testing.assert_allclose(model.mean(X + np.array([7.0, 0.0])), model.mean(X), rtol=1e-8)
-    K = PeriodicKernel(1.0, 7.0)(day, day) * GaussianKernel(5.0)(X[:, 1:], X[:, 1:])
-
-    def k(a, b):
-        i, j = (np.flatnonzero((row == X).all(axis=1))[0] for row in (a, b))
-        return K[i, j]
-
-    beta = cdo_weights(X[0], X, Y, model.reference_, k, [0.3], 1e-3, 0.05 * 40)
-    np.testing.assert_allclose(model.weights_at(X[:1])[0], beta / beta.sum(), rtol=1e-6, atol=1e-9)
-    found = CDO(**given | {"bandwidth_x": None}, periods=(7.0, None)).fit(X, Y)
-    # The days' differences are 1, 2 or 3 the shorter way round.
-    ratio = found.bandwidth_x_[0] * np.sqrt(2.0) / np.array([0.25, 0.5, 1.0, 2.0, 4.0])
-    assert np.isclose(ratio, 2.0).any()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from kcde import memory
 from kcde.estimators import DDE
 from kcde.estimators._dde import PENALTIES, GaussianBase, KernelSum, Likelihood, UniformBase
 from kcde.estimators._networks import dde
@@ -112,12 +113,11 @@ def test_a_diverged_training_is_reported_and_keeps_the_last_finite_state(pairs):
 
 
 def test_what_does_not_fit_into_memory_is_refused(pairs, monkeypatch):
-    # A limit of control groups or Slurm may be below what the system has.
-    monkeypatch.setattr("kcde.estimators._networks.dde.free_host_bytes", lambda: 4_096_000)
-    with pytest.raises(ValueError, match="6000 features would take"):
+    monkeypatch.setattr(memory, "free_bytes", lambda like: 4_096_000)
+    with pytest.raises(memory.InsufficientMemory, match="rows or features"):
         DDE(validation=0.2, basis="features", features=6000).fit(*pairs)
-    monkeypatch.setattr("kcde.estimators._networks.dde.free_host_bytes", lambda: 10_000)
-    with pytest.raises(ValueError, match=r"60 training rows would take .*'features'"):
+    monkeypatch.setattr(memory, "free_bytes", lambda like: 10_000)
+    with pytest.raises(memory.InsufficientMemory, match=r"of n = 60 .*'features'"):
         DDE(**QUICK).fit(*pairs)
 
 
@@ -261,12 +261,11 @@ def test_updates_are_those_of_finite_differences_with_the_random_numbers_of_jax(
     ],
 )
 def test_a_large_objective_must_last_to_count_as_divergence(objectives, states, diverged, kept):
-    outcome, task = dde.TrainingResult((np.zeros(1),)), dde.Task(None, None, 0, 10_000)
+    training = dde.Training(10_000, 1000, state=(np.zeros(1),))
     for k, objective in enumerate(objectives):
         state = (np.full(1, states[k] if states else float(k)),)
-        goes_on = dde._should_continue(outcome, task, state, (objective, 0.1), 100 * k, 1000, ())
-        assert goes_on == (100 * k != diverged)
-    assert (outcome.diverged, outcome.iteration) == (diverged, kept)
+        assert training.goes_on(100 * k, state, (objective, 0.1)) == (100 * k != diverged)
+    assert (training.diverged, training.iteration) == (diverged, kept)
 
 
 WIDTHS, WEIGHT, STD = (np.array([0.8, 1.3]), np.array([0.5])), 0.5, 2.0

@@ -49,10 +49,10 @@ def test_mean_and_variance_are_the_formula_over_all_rows(repeated, rng, monkeypa
 
 @pytest.mark.parametrize(("name", "shape"), [("gaussian", RBF), ("matern", matern)])
 def test_it_equals_scikit_learn_with_a_fixed_kernel(pairs, rng, name, shape):
-    X, Y = pairs
+    X, Y = pairs[0], pairs[1] - pairs[1].mean(axis=0)
     at, y = rng.standard_normal((9, 2)), rng.standard_normal((9, 1))
     mean, std = theirs(shape, *GIVEN.values(), X, Y[:, 0]).predict(at, return_std=True)
-    model = GaussianProcess(**GIVEN, kernel=name, centre=False).fit(X, Y)
+    model = GaussianProcess(**GIVEN, kernel=name).fit(X, Y)
     np.testing.assert_allclose(model.mean(at)[:, 0], mean, rtol=1e-10)
     np.testing.assert_allclose(np.sqrt(model.variance(at)[:, 0]), std, rtol=1e-10)
     np.testing.assert_allclose(model.log_density(at, y), norm.logpdf(y[:, 0], mean, std), rtol=1e-9)
@@ -76,7 +76,7 @@ def test_no_scaled_copy_of_the_optimum_is_better(pairs, name, shape):
     """The optimum is a maximum of scikit-learn's marginal likelihood over all three."""
     X, y = pairs[0], pairs[1][:, 0] - pairs[1].mean()
     nothing = tuning.Hyperparameters(None, None, None)
-    found, _ = tuning.maximise_marginal_likelihood(X, y, nothing, name)
+    found = tuning.maximise_marginal_likelihood(X, y, nothing, name)
 
     def likelihood(*given):
         return theirs(shape, *given, X, y).log_marginal_likelihood_value_
@@ -112,11 +112,11 @@ def test_what_is_given_is_kept_and_the_rest_chosen(pairs):
     assert model.signal_std_ != 1.0
 
 
-def test_an_optimum_at_its_bound_is_recorded_and_logged(rng, caplog):
+def test_an_optimum_at_its_bound_is_logged(rng, caplog):
     X = rng.uniform(-1, 1, (40, 1))
     with caplog.at_level(logging.INFO, logger="kcde.estimators"):
-        model = GaussianProcess().fit(X, np.sin(3 * X))
-    assert any("close to the specified lower bound" in text for text in model.tuning_messages_[0])
+        GaussianProcess().fit(X, np.sin(3 * X))
+    assert "close to the specified lower bound" in caplog.text
     assert "marginal likelihood on 40 rows" in caplog.text
 
 

@@ -10,7 +10,7 @@ from kcde.estimators import KCEF
 from kcde.estimators._kcef import score as scores
 from kcde.estimators._kcef import score_matching
 from kcde.estimators._kcef import selection as rules
-from kcde.estimators._kcef.score import BlockedHeldOutScore, HeldOutScore
+from kcde.estimators._kcef.score import HeldOutScore
 from kcde.selection import complement, contiguous_folds, kfold
 from naive import slopes
 
@@ -53,23 +53,24 @@ def test_gradient_equals_finite_differences(pairs, rng):
     np.testing.assert_allclose(evaluate(score, THETA)[1], differences, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", [HeldOutScore, BlockedHeldOutScore])
+@pytest.mark.parametrize("whole", [1 << 22, 0])
 @pytest.mark.parametrize(("n", "block", "parts"), [(31, 40, 5), (31, 1, 2), (100, 1000, 7)])
-def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, kind, n, block, parts):
+def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, whole, n, block, parts):
     monkeypatch.setattr("kcde.arrays._CACHED", block)
     (X, Y), folds = sample(rng, n), kfold(n, parts, rng)
     value, slope = evaluate(HeldOutScore(X, Y, folds, 2.0), THETA)
+    monkeypatch.setattr(scores, "_WHOLE", whole)
     for xp in (np, other_xp):
-        found, steep = evaluate(kind(xp.asarray(X), xp.asarray(Y), folds, 2.0), THETA)
+        found, steep = evaluate(HeldOutScore(xp.asarray(X), xp.asarray(Y), folds, 2.0), THETA)
         assert found == pytest.approx(value, rel=1e-9)
         np.testing.assert_allclose(steep, slope, rtol=1e-8, atol=1e-9 * np.abs(slope).max())
 
 
 def test_many_rows_are_taken_by_blocks(pairs, rng, monkeypatch):
     folds = kfold(30, 5, rng)
-    assert isinstance(scores.gradient_score(*pairs, folds, 2.0), HeldOutScore)
+    assert HeldOutScore(*pairs, folds, 2.0)._step is scores._WholeStep
     monkeypatch.setattr(scores, "_WHOLE", 30**2 - 1)
-    assert isinstance(scores.gradient_score(*pairs, folds, 2.0), BlockedHeldOutScore)
+    assert HeldOutScore(*pairs, folds, 2.0)._step is scores._BlockedStep
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
@@ -161,8 +162,9 @@ def held(monkeypatch, module, *steps):
 
 def test_a_step_by_blocks_holds_what_is_planned(rng, monkeypatch):
     monkeypatch.setattr("kcde.arrays._CACHED", 1 << 13)
+    monkeypatch.setattr(scores, "_WHOLE", 0)
     given = *sample(rng, 900), kfold(900, 5, rng), 2.0
-    steps = lambda _: BlockedHeldOutScore(*given), lambda score: score(np.ones(2), 1.0, 1e-2)
+    steps = lambda _: HeldOutScore(*given), lambda score: score(np.ones(2), 1.0, 1e-2)
     peak, plan = held(monkeypatch, scores, *steps)
     assert 0.9 * plan < peak < plan
 

@@ -77,7 +77,7 @@ def test_sums_do_not_depend_on_the_last_theta(features, size):
     theta = size * rng.standard_normal(shape)
     found = both(theta)
     for k, rows in enumerate((slice(20), slice(5, None))):
-        alone = likelihood.partial(phi[rows], theta[k : k + 1], grid)
+        alone = Sums([phi[rows]], grid)(theta[k : k + 1])
         np.testing.assert_allclose(found.log_z[k], alone.log_z[0], rtol=1e-12)
         np.testing.assert_allclose(found.moment[k], alone.moment[0], rtol=1e-10, atol=1e-12)
 
@@ -236,8 +236,8 @@ def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
     monkeypatch.setattr(likelihood_kcef, "_NARROWER_FROM", 40)
     model = LikelihoodKCEF(**{"tuning_rows": 40} | options).fit(X, Y)
     for found, chosen, scale, narrows in (
-        (model.bandwidth_x_, choices[0].widths.x, X.std(axis=0), x_narrows),
-        (model.bandwidth_y_, choices[0].widths.y, Y.std(axis=0), y_narrows),
+        (model.bandwidth_x_, choices[0][0].x, X.std(axis=0), x_narrows),
+        (model.bandwidth_y_, choices[0][0].y, Y.std(axis=0), y_narrows),
     ):
         expected = chosen * scale * (0.25 ** (1 / 6) if narrows else 1.0)
         np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from kcde.estimators import NADE
 from kcde.estimators._networks import nade as training
 from kcde.estimators._networks.nade import SMALLEST_STD, Recipe, Rows, Task
-from kcde.estimators._networks.perceptron import fold_in, pass_of
+from kcde.estimators._networks.perceptron import Shape, fold_in, pass_of
+from kcde.estimators.nade import known
 from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 from naive import slopes
@@ -29,7 +30,7 @@ def triples():
 
 @pytest.fixture(scope="module")
 def fitted(triples):
-    return NADE(**QUICK, orders=2).fit(*triples)
+    return NADE(**QUICK).fit(*triples)
 
 
 def naive_log_density(network, x, y, order):
@@ -64,8 +65,7 @@ def test_density_equals_a_naive_loop_over_each_order(fitted, triples):
     np.testing.assert_allclose(found, [naive(order) for order in orders], rtol=1e-10)
     sums = fitted.factor_log_density(X, Y).cumsum(axis=1).T
     np.testing.assert_allclose(sums, [naive(range(k)) for k in (1, 2, 3)], rtol=1e-10)
-    both = np.exp(fitted.log_density_by_order(X, Y, 2, rng_of("orders", 0)))
-    np.testing.assert_allclose(np.exp(fitted.log_density(X, Y)), both.mean(axis=0))
+    np.testing.assert_array_equal(fitted.log_density(X, Y), found[0])
     shared = fitted.log_density_at(Y[:2])(X[:2])
     np.testing.assert_allclose(np.diagonal(shared), fitted.log_density(X[:2], Y[:2]), rtol=1e-10)
 
@@ -73,8 +73,7 @@ def test_density_equals_a_naive_loop_over_each_order(fitted, triples):
 def test_samples_have_the_moments_of_the_density(rng):
     X = rng.standard_normal((50, 1))
     Y = np.hstack([X, X**2]) + 0.5 * rng.standard_normal((50, 2))
-    # A mean over two orders, which differ.
-    model, x, axis = NADE(**QUICK, orders=2).fit(X, Y), X[:1], np.linspace(-12, 12, 401)
+    model, x, axis = NADE(**QUICK).fit(X, Y), X[:1], np.linspace(-12, 12, 401)
     grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     density = np.exp(model.log_density_at(grid)(x))[0] * (axis[1] - axis[0]) ** 2
     assert density.sum() == pytest.approx(1.0, abs=1e-4)
@@ -93,9 +92,9 @@ def test_samples_have_the_moments_of_the_density(rng):
 def some_network(d_x, d_y, rng, units=4, components=3):
     """Parameters of a network whose outputs matter, and their shape."""
     Y = rng.standard_normal((d_y, 9))
-    inputs = training.width(np.empty((d_x, 9)), Y)
+    inputs = d_x + (2 * d_y if d_y > 1 else 0)
     flat = training.initial_parameters(inputs, units, components, Y, rng)
-    shape = training.shape_of(inputs, units, 3 * d_y * components)
+    shape = Shape(0, 0, inputs, units, 3, 3 * d_y * components)
     return flat + np.float32(0.3) * rng.standard_normal(flat.shape, np.float32), shape
 
 
@@ -129,7 +128,7 @@ def test_gradient_equals_finite_differences_of_the_naive_loop(d_y, rng):
     X, Y = rng.standard_normal((2, 6)), rng.standard_normal((d_y, 6)).astype(np.float32)
     observed = np.zeros((d_y, 6)) if d_y == 1 else np.eye(3)[:, [0, 1, 2, 2, 1, 0]]
     at, gradient = pass_of(shape, 6), np.empty_like(flat)
-    at.inputs[:] = training.known(X, Y, observed)
+    at.inputs[:] = known(X, Y, observed)
     training.gradient_at(flat, shape, at, Y, observed.astype(np.float32), gradient)
 
     def naive_loss(flat):
@@ -189,7 +188,7 @@ def test_selection_equals_training_every_fold_by_hand(rng):
         rows = complement(held_out, 23)
         rng = rng_of("network", 5, 3, model.components_, fold)
         flat = training.initial_parameters(1, 3, model.components_, Y[rows].T, rng)
-        shape = training.shape_of(1, 3, 3 * model.components_)
+        shape = Shape(0, 0, 1, 3, 3, 3 * model.components_)
         columns = as_rows(X[rows].T, Y[rows].T)
         stopped = trained([(flat, shape)], [columns], [columns], model.epochs_, declared)
         exact = training.network_of(stopped.parameters[0], shape, 1)

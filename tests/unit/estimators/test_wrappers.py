@@ -1,4 +1,4 @@
-"""Standardised, Conformal and Defensive, and modes and pictures of densities."""
+"""Standardised, Conformal and Defensive, and pictures of densities."""
 
 import matplotlib
 import numpy as np
@@ -49,7 +49,7 @@ def test_all_else_is_that_of_the_density(pairs, rng):
     frame, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pairs[1]
     model = clone(Conformal(Standardised(process()))).fit(frame, Y)
     names = dict.fromkeys(("score", "cdf", "crps", "cdf_and_crps", "log_density"), (frame, Y))
-    for name, given in (names | dict.fromkeys(("mean", "mode", "variance"), (frame,))).items():
+    for name, given in (names | dict.fromkeys(("mean", "variance"), (frame,))).items():
         found, expected = (getattr(each, name)(*given) for each in (model, model.estimator_))
         np.testing.assert_array_equal(found, expected)
     at, inside = (each.density_at(Y)(frame) for each in (model, model.estimator_))
@@ -71,7 +71,6 @@ def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng):
         (model.quantile(X, 0.3), exact.ppf(0.3)),
         (model.predict(X), exact.mean()),
         (model.std(X), exact.std()),
-        (model.mode(X), np.exp(centre - scale**2)),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     a, b = norm.cdf((logs - centre) / scale), norm.cdf((logs - centre) / scale - scale)
@@ -82,18 +81,6 @@ def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng):
     assert model.cdf(X[:1], [-1.0]) == 0.0
     with pytest.raises(ValueError, match="positive"):
         model.fit(X, logs)
-
-
-@pytest.mark.parametrize("name", ["KEF", "EpsilonKDE"])
-def test_mode_is_the_highest_of_a_fine_grid(name, pairs):
-    X, Y = pairs
-    X = X[:, :0] if name == "KEF" else X
-    model = make(name).fit(X, Y)
-    y = np.linspace(-3, 3, 20001)
-    density = model.log_density_at(y[:, None])(X[:5])
-    found = model.mode(X[:5])
-    reached = np.diagonal(model.log_density_at(np.asarray(found)[:, None])(X[:5]))
-    np.testing.assert_allclose(reached, density.max(axis=1), atol=1e-6)
 
 
 def test_plot_draws_the_density(pairs):

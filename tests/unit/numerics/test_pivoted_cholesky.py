@@ -43,7 +43,7 @@ def test_greedy_equals_algorithm_1_line_by_line(xp, host, points, tolerance, sto
 
 
 @pytest.mark.parametrize("kind", ["generic", "duplicates", "rank-deficient"])
-@pytest.mark.parametrize("pivots", ["greedy", "random", "column", "rpcholesky"])
+@pytest.mark.parametrize("pivots", ["greedy", "rpcholesky"])
 def test_theorem_4_1(points, rng, pivots, kind):
     kernel, X, tolerance = {
         "generic": (KERNEL, points, 1e-4),
@@ -80,16 +80,6 @@ def test_rounding_of_kernel_values_is_no_pivot(pivots, seed):
     assert len(factor.pivots) < 500  # 230 to 354 by the machine; 1000 if rounding were taken
 
 
-def test_column_rule_takes_the_largest_norm(points):
-    K = KERNEL(points, points)
-    result = pivoted_cholesky(KERNEL, points, 1e-2, pivots="column")
-    rest = K.copy()
-    for pivot in result.pivots:
-        norms = np.linalg.norm(rest, axis=0)
-        assert norms[pivot] == pytest.approx(norms.max(), rel=1e-12)
-        rest = rest - np.outer(rest[pivot], rest[pivot]) / rest[pivot, pivot]
-
-
 @pytest.mark.nightly
 def test_randomly_pivoted_draws_by_the_diagonal(rng):
     """Frequencies of pairs of pivots against p(i) p(j|i) = K_ii/trace × S_jj/trace S."""
@@ -117,7 +107,7 @@ def test_absolute_tolerance_and_largest_rank(points):
     assert capped.trace_error > 3.0
 
 
-@pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
+@pytest.mark.parametrize("pivots", ["greedy", "rpcholesky"])
 def test_a_factor_that_outgrows_its_room_is_streamed_from_there(points, pivots, monkeypatch):
     monkeypatch.setitem(implementation._MAX_STORED, "auto", 40 * len(points))
 
@@ -135,7 +125,7 @@ def test_a_factor_that_outgrows_its_room_is_streamed_from_there(points, pivots, 
 
 
 @pytest.mark.parametrize("store", [True, False])
-@pytest.mark.parametrize("pivots", ["greedy", "random", "rpcholesky"])
+@pytest.mark.parametrize("pivots", ["greedy", "rpcholesky"])
 def test_truncated_is_factorised_anew_with_a_looser_tolerance(xp, host, points, pivots, store):
     def factorise(tolerance, max_rank=None):
         options = {"store": store, "pivots": pivots, "rng": np.random.default_rng(5)}
@@ -158,7 +148,7 @@ def test_truncated_is_factorised_anew_with_a_looser_tolerance(xp, host, points, 
         ({"tolerance": 500.0, "relative": False}, "trace"),
         ({"max_rank": 301}, "max_rank"),
         ({"pivots": "best"}, "pivots"),
-        ({"pivots": "random"}, "rng"),
+        ({"pivots": "rpcholesky"}, "rng"),
         ({"store": "disk"}, "store"),
     ],
 )

@@ -12,7 +12,7 @@ they are one thin product each, and every bandwidth needs one contraction.
 
 With the rows sorted by folds, a fold is a slice and its complement two. All that is linear in M and
 Q is done by row blocks on and below the diagonal, in which they are computed from the kernel where
-they are needed; `BlockedHeldOutScore`, for many rows, holds one fold's system instead of G.
+they are needed; for many rows one fold's system is held instead of G.
 
 The paper tunes "by gradient descent on the cross validated score" (kcef, section 4): `minimise`.
 
@@ -52,13 +52,6 @@ class Adjoint(NamedTuple):
     w: object
     mu: object
 
-    @classmethod
-    def stacked(cls, folds: Sequence["Adjoint"]) -> "Adjoint":
-        """Return the adjoint of all folds, from that of each with vectors and numbers."""
-        xp = array_namespace(folds[0].e)
-        *others, mu = zip(*folds, strict=True)
-        return cls(*(xp.stack(each, axis=-1) for each in others), xp.asarray(mu))
-
     def thin_products(self):
         """Yield left and right factors (n, k) of Ḡ, M̄ and Q̄, summed over folds.
 
@@ -72,11 +65,6 @@ class Adjoint(NamedTuple):
             ([-self.ones_R], [ones_S]),
         ):
             yield xp.concat(left, axis=1), xp.concat(right, axis=1)
-
-    def totals(self) -> tuple[float, float]:
-        """Return the sums over folds of the value and of its derivative in log μ."""
-        value, log_mu = to_numpy(self.value), to_numpy(self.log_mu)
-        return float(value.sum()), float(log_mu.sum())
 
 
 class Tables:
@@ -256,8 +244,10 @@ class _BlockedStep(_Step):
 
     def adjoint(self, regularization: float) -> Adjoint:
         """Return the terms of all folds at λ."""
-        folds = range(len(self._problem.folds))
-        return Adjoint.stacked([self._fold(k, regularization) for k in folds])
+        xp, folds = array_namespace(self._kernel), range(len(self._problem.folds))
+        each = [self._fold(k, regularization) for k in folds]
+        *others, mu = zip(*each, strict=True)
+        return Adjoint(*(xp.stack(part, axis=-1) for part in others), xp.asarray(mu))
 
     def _fold(self, k: int, regularization: float) -> Adjoint:
         """Return the terms of fold k at λ."""
@@ -302,17 +292,19 @@ class _BlockedStep(_Step):
                         G[_moved(rows, S), _moved(columns, S)] = self._tables(rows, columns).G
 
 
+_WHOLE = 1 << 22  # entries of a matrix, below which a dozen matrices fit easily
+FEWER = "set tuning_rows, or take more memory"
 _BLOCKS_HELD = 16  # where a block's share of the derivatives is contracted
 
 
 class HeldOutScore:
     """The K-fold score of KCEF and its gradient in log σ_x, log σ_y, log λ, for d_y = 1.
 
-    For some hundred rows: the systems of all folds are solved by one factor. One evaluation costs
-    2n³/3 multiplications for each size of a fold, and O(n²(d_x + K)) for n rows and K folds.
+    Up to 2048 rows the systems of all folds are solved by one factor: an evaluation costs 2n³/3
+    multiplications for each size of a fold, and O(n²(d_x + K)) for n rows and K folds. Of more rows
+    there is a Cholesky factorisation a fold, in 1.64 n² numbers for five folds, about half of which
+    are never written.
     """
-
-    _step = _WholeStep
 
     def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float):
         xp, n = array_namespace(Y), Y.shape[0]
@@ -325,32 +317,21 @@ class HeldOutScore:
         for k, S in enumerate(self.folds):
             inside[S, k] = 1.0
         self.inside, self.others = xp.asarray(inside), xp.asarray(1.0 - np.eye(len(folds)))
+        self._step = _WholeStep
+        if n * n > _WHOLE:
+            share, block = 1.0 - min(map(len, folds)) / n, block_size(cached=True, like=Y)
+            numbers = partial(_numbers, share=share, block=block)
+            require_memory(Y, "tuning KCEF", n, numbers, remedy=FEWER)
+            self._step = _BlockedStep
 
     def __call__(self, bandwidth_x: np.ndarray, bandwidth_y: float, regularization: float):
         """Return the score and its gradient."""
         step = self._step(self, bandwidth_x, float(bandwidth_y))
         adjoint = step.adjoint(float(regularization))
         in_y, in_x = step.contract(adjoint)
-        value, in_lambda = adjoint.totals()
+        value, in_lambda = (float(to_numpy(each).sum()) for each in adjoint[:2])
         gradient = [*to_numpy(in_x) / bandwidth_x**2, float(in_y), in_lambda]
         return value / self.n, np.array(gradient) / self.n
-
-
-class BlockedHeldOutScore(HeldOutScore):
-    """`HeldOutScore` in 1.64 n² numbers for five folds, about half of which are never written.
-
-    One evaluation costs a Cholesky factorisation a fold, and O(n²(d_x + K)) for n rows and K
-    folds. Parameters are those of `HeldOutScore`.
-    """
-
-    _step = _BlockedStep
-
-    def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float):
-        n = Y.shape[0]
-        share, block = 1.0 - min(map(len, folds)) / n, block_size(cached=True, like=Y)
-        numbers = partial(_numbers, share=share, block=block)
-        require_memory(Y, "tuning KCEF", n, numbers, remedy="set tuning_rows, or take more memory")
-        super().__init__(X, Y, folds, base_std)
 
 
 def _numbers(n: int, share: float, block: int) -> int:
@@ -386,13 +367,6 @@ BOX = (1e-10, 10.0)
 
 BOX_START, BOX_START_REGULARIZATION = 1.0, 1e-4
 _EARLY = {"maxls": 20, "ftol": 1e-4, "gtol": 1e-4}
-_WHOLE = 1 << 22  # entries of a matrix, below which a dozen matrices fit easily
-
-
-def gradient_score(X, Y, folds: Sequence[np.ndarray], base_std: float) -> Callable:
-    """Return the K-fold score with its gradient: on whole matrices, or by blocks of many rows."""
-    kind = HeldOutScore if Y.shape[0] ** 2 <= _WHOLE else BlockedHeldOutScore
-    return kind(X, Y, folds, base_std)
 
 
 def minimise(score: Callable, dimension: int, given, isotropic: bool) -> tuple:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.polynomial import polynomial
 
 from kcde.arrays import array_namespace, row_blocks, take_columns, take_rows, to_numpy
-from kcde.estimators._kcef.score import gradient_score, minimise, minimise_early
+from kcde.estimators._kcef.score import FEWER, HeldOutScore, minimise, minimise_early
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
@@ -165,7 +165,6 @@ LIKELIHOOD_GRIDS = (log_grid(0.2, 8.0, 8), log_grid(1e-5, 1.0, 7))
 EARLY_STOPPING = "early-stopping"
 _FINER = 5
 _ROUNDING = 1e-9
-_FEWER = "set tuning_rows, or take more memory"
 _PER_DIMENSION = np.array([0.5, np.sqrt(0.5), 1.0, np.sqrt(2.0), 2.0])
 _MOST_REFINED_DIMENSIONS = 5
 
@@ -207,7 +206,7 @@ def select_by_score(X, Y, folds, given: Hyperparameters, base_std: float, *, gri
 def select_by_shared_likelihood(X, Y, folds, given: Hyperparameters, base_std: float, *, grids):
     """Choose as `select_by_score`, but by "log_likelihood", for d_y = 1."""
     n = Y.shape[0]
-    require_memory(Y, "tuning KCEF by likelihood", n, lambda n: 19 * n * n, remedy=_FEWER)
+    require_memory(Y, "tuning KCEF by likelihood", n, lambda n: 19 * n * n, remedy=FEWER)
     search = _LikelihoodSearch(X, Y, folds, base_std)
 
     def table(pairs, path):
@@ -277,7 +276,7 @@ def _score_tables(X, Y, partitions: Sequence, pairs: Sequence, path, base_std) -
     d = Y.shape[1]
     # At the peak, with the derivatives of the kernel that the system is assembled from.
     matrices = 9 * d * d + 5 * d + 5
-    require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=_FEWER)
+    require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=FEWER)
     score = np.empty((len(partitions), len(pairs), len(path)))
     for i, pair in enumerate(pairs):
         K = GaussianKernel(pair.bandwidth_x)(X, X)
@@ -303,7 +302,7 @@ def select_by_likelihood(
     path = np.asarray(_candidates(given.regularization, grids[1]))
     # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
     matrices, n = 18 + max(len(sigmas_x), _FINER), Y.shape[0]
-    require_memory(Y, "tuning KCEF by likelihood", n, lambda n: matrices * n * n, remedy=_FEWER)
+    require_memory(Y, "tuning KCEF by likelihood", n, lambda n: matrices * n * n, remedy=FEWER)
     coarse = search.over(sigmas_x, sigmas_y, path)
     places = zip((sigmas_x, sigmas_y, path), best_index(coarse), strict=True)
     finer = [
@@ -328,7 +327,7 @@ def select_by_gradient(
 
     `search` is one of those of `kcde.estimators._kcef.score`, `options` its options.
     """
-    score = gradient_score(X, Y, folds, base_std)
+    score = HeldOutScore(X, Y, folds, base_std)
     *chosen, report = search(score, X.shape[1], given, **options)
     return Hyperparameters(*chosen), report
 

@@ -7,7 +7,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,10 +63,8 @@ class KernelFeatures:
 
     def by_blocks(self, points, dtype=None):
         """Return the same by blocks of rows, without temporaries of the size of the result."""
-        width = 2 * self.rank
-        return by_blocks(
-            lambda rows: self(points[rows, :], dtype), points.shape[0], width, like=points
-        )
+        of, width = lambda rows: self(points[rows, :], dtype), 2 * self.rank
+        return by_blocks(of, points.shape[0], width, like=points)
 
 
 class OutputGrid(NamedTuple):
@@ -136,21 +134,12 @@ class Partial(NamedTuple):
     log_z: np.ndarray
     moment: np.ndarray
 
-    def plus(self, other: "Partial") -> "Partial":
-        """Return the sums over the rows of both."""
-        return Partial(self.log_z + other.log_z, self.moment + other.moment)
-
-
-def partial(phi, theta: np.ndarray, grid: OutputGrid) -> Partial:
-    """Return the sums over rows of the normalisers and of their gradients.
-
-    O(n K (r_x r_y + r_y q)) time, in the type of `phi`; log Z is summed in float64.
-    """
-    return Sums([phi] * len(theta), grid)(theta)
-
 
 class Sums:
-    """`partial` at one Θ after another, where each k has rows of its own.
+    """The sums over rows of the normalisers and of their gradients, at one Θ after another.
+
+    Each k has rows of its own. O(n K (r_x r_y + r_y q)) time, in the type of φ; log Z is summed in
+    float64.
 
     Exponentials are relative to the normalisers at the last Θ, so that no pass looks for their
     largest, unless Θ has moved so far that they would leave the range of the type.
@@ -365,19 +354,6 @@ _SHARE_KEPT = 0.4  # of the free memory, for φ
 _SAY_AFTER = 10.0  # seconds between lines of progress
 
 
-class RowSource(Protocol):
-    """Pairs that may not fit into memory; every pass gives the same blocks in the same order."""
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-
-    def blocks(self) -> Iterator[tuple]:
-        """Yield X (b, d) and Y (b, 1) in float64."""
-
-    def take(self, rows: np.ndarray) -> tuple:
-        """Return X and Y of some rows, sorted row numbers."""
-
-
 class ArrayRows:
     """Pairs of arrays, or of memory maps, of which a block at a time is read."""
 
@@ -414,7 +390,7 @@ class Scales(NamedTuple):
     std: float
 
 
-def scales(source: RowSource) -> Scales:
+def scales(source: ArrayRows) -> Scales:
     """Return the scales of all rows, in one pass (Chan, Golub and LeVeque 1983)."""
     count, mean, squares, low, high = 0, 0.0, 0.0, np.inf, -np.inf
     for X, Y in source.blocks():
@@ -437,7 +413,7 @@ class FeatureRows:
     where it does not.
     """
 
-    def __init__(self, source: RowSource, x: KernelFeatures, y: KernelFeatures, dtype):
+    def __init__(self, source: ArrayRows, x: KernelFeatures, y: KernelFeatures, dtype):
         self._source, self._x, self._y, self.dtype = source, x, y, dtype
         self._kept: list | None = None
         self._said, self._passes = time.monotonic(), 0
@@ -479,8 +455,8 @@ class FeatureRows:
             total, done = None, 0
             self._passes += 1
             for number, phi in enumerate(self.phi()):
-                part = partial(phi, theta, grid) if kept is None else kept[number](theta)
-                total = part if total is None else total.plus(part)
+                part = (Sums([phi], grid) if kept is None else kept[number])(theta)
+                total = part if total is None else Partial(*map(np.add, total, part))
                 done += phi.shape[0]
                 self._say(done)
             return total

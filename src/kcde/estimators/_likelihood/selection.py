@@ -9,20 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.estimators._likelihood.objective import (
-    KernelFeatures,
-    Objective,
-    OutputGrid,
-    Preconditioner,
-    Spread,
-    Sums,
-    log_normalisers_of,
-    minimise,
-    node_places,
-    output_grid,
-    spread,
-    support,
-)
+from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._shared.floored import LocationScale
 from kcde.estimators._shared.marginal_likelihood import (
     Hyperparameters,
@@ -112,7 +99,7 @@ class HeldOut:
         """
         chosen = subsample(self.X.shape[0], _RELEVANCE_ROWS, np.random.default_rng(seed))
         X, y = (to_numpy(take_rows(each, chosen)) for each in (self.X, self.y[:, 0]))
-        found, _ = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
+        found = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
         lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
         return lengths * sqrt(np.mean(lengths**-2.0))
 
@@ -142,14 +129,14 @@ def _type_for(rows):
 class _Inputs(NamedTuple):
     """Features of x, φ of the rows, and the generator that chose the centres, to go on from."""
 
-    features: KernelFeatures
+    features: likelihood.KernelFeatures
     phi: object
     rng: np.random.Generator
 
     @classmethod
     def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
         rng = np.random.default_rng(seed)
-        features = KernelFeatures.of_rows(X, np.array(widths), rank, rng, constant=True)
+        features = likelihood.KernelFeatures.of_rows(X, np.array(widths), rank, rng, constant=True)
         return cls(features, features.by_blocks(X, _type_for(X)), rng)
 
 
@@ -160,20 +147,20 @@ class _Outputs:
         ends = to_numpy(y)
         self._ends = float(ends.min()), float(ends.max())
         self._base, self._like, self._grids = base, y, {}
-        self.features = KernelFeatures.of_rows(y, width, rank, rng, constant=False)
+        self.features = likelihood.KernelFeatures.of_rows(y, width, rank, rng, constant=False)
         self.psi = self.features.by_blocks(y, _type_for(y))
-        self._span = support(*self._ends, width, base.scale)
+        self._span = likelihood.support(*self._ends, width, base.scale)
 
-    def grid(self, finer: int) -> OutputGrid:
+    def grid(self, finer: int) -> likelihood.OutputGrid:
         """Return the nodes of so many times the panels."""
         if finer not in self._grids:
-            grid = output_grid(self.features, self._base, self._span, self._like, finer)
+            grid = likelihood.output_grid(self.features, self._base, self._span, self._like, finer)
             self._grids[finer] = grid.astype(self.psi.dtype)
         return self._grids[finer]
 
     def between_ends(self, finer: int) -> slice:
         """Return the nodes from the smallest to the largest y."""
-        places = node_places(self.features, self._span, finer)
+        places = likelihood.node_places(self.features, self._span, finer)
         return slice(*np.searchsorted(places, self._ends).tolist())
 
 
@@ -192,12 +179,12 @@ class _Problem:
         pairs = zip(self._kept, rows.kept, strict=True)
         cross = [to_numpy(phi.T @ take_rows(psi, kept)) / len(kept) for phi, kept in pairs]
         self._cross = np.stack(cross)
-        self._preconditioner = Preconditioner.of_rows(self._phi, psi)
+        self._preconditioner = likelihood.Preconditioner.of_rows(self._phi, psi)
         self.shape = self._cross.shape
         self._some = self._phi[:: -(-rows.X.shape[0] // _SPREAD_ROWS), :]
         self._held_phi = [to_numpy(take_rows(self._phi, held)) for held in rows.folds]
         self._held_psi = to_numpy(take_rows(psi, rows.held))
-        self._last: tuple[np.ndarray, Spread] | None = None
+        self._last: tuple[np.ndarray, likelihood.Spread] | None = None
 
     def fit(self, theta: np.ndarray, regularization: float) -> np.ndarray:
         """Return Θ of each fold, shape (K, r_x, r_y), from a start.
@@ -231,17 +218,18 @@ class _Problem:
         coarse, fine = (self._log_normalisers(coefficients, finer) for finer in grids)
         return float(np.mean(np.abs(fine - coarse))) > _MOVED
 
-    def _minimised(self, theta, regularization: float, here: Spread, grid) -> np.ndarray:
+    def _minimised(self, theta, regularization: float, here: likelihood.Spread, grid) -> np.ndarray:
         counts = list(map(len, self._rows.kept))
-        objective = Objective(Sums(self._kept, grid), self._cross, counts)
+        objective = likelihood.Objective(likelihood.Sums(self._kept, grid), self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
         preconditioner = self._preconditioner.at(here.covariance)
-        return minimise(objective, theta, preconditioner, regularization, **options).theta
+        given = theta, preconditioner, regularization
+        return likelihood.minimise(objective, *given, **options).theta
 
-    def _spread(self, theta: np.ndarray) -> Spread:
+    def _spread(self, theta: np.ndarray) -> likelihood.Spread:
         """Return the spread over y at Θ; that of the last Θ is kept, where the next fit starts."""
         if self._last is None or self._last[0] is not theta:
-            self._last = theta, spread(self._some, theta, self._y.grid(self.finer))
+            self._last = theta, likelihood.spread(self._some, theta, self._y.grid(self.finer))
         return self._last[1]
 
     def held_out(self, theta: np.ndarray) -> np.ndarray:
@@ -266,7 +254,7 @@ class _Problem:
     def _log_normalisers(self, coefficients: np.ndarray, finer: int) -> np.ndarray:
         grid = self._y.grid(finer)
         xp, psi = array_namespace(grid.features), grid.features
-        found = log_normalisers_of(xp.asarray(coefficients, dtype=psi.dtype), grid)
+        found = likelihood.log_normalisers_of(xp.asarray(coefficients, dtype=psi.dtype), grid)
         return to_numpy(found).astype(np.float64)
 
 
@@ -276,15 +264,6 @@ def _with_mass(largest: np.ndarray, occupied: slice) -> slice:
     first = min([occupied.start, *found[:1]]) - NODES_PER_PANEL
     last = max([occupied.stop, *(place + 1 for place in found[-1:])]) + NODES_PER_PANEL
     return slice(max(0, first), min(last, len(largest) - 1))
-
-
-class Choice(NamedTuple):
-    """What a selection chose, and how many candidates it compared."""
-
-    widths: Widths
-    regularization: float
-    log_density: float
-    candidates: int
 
 
 def _isotropic(columns: int) -> list[np.ndarray]:
@@ -312,12 +291,16 @@ class Search:
         self._count = 0
         self._given: float | None = None
 
-    def run(self, given_x=None, given_y=None, regularization=None) -> Choice:
-        """Return the choice; what is given stays."""
+    def run(self, given_x=None, given_y=None, regularization=None) -> tuple:
+        """Return the widths chosen, their scores, and how many were compared; what is given stays.
+
+        The best is scored again before others are on another path of λ: a longer one leaves Θ at a
+        small λ nearer to its optimum, so that nothing would ever be better than what it found.
+        """
         columns = self._rows.X.shape[1]
         self._given = regularization
         self._climb(_isotropic(columns) if given_x is None else [given_x], given_y)
-        self._best = self._again(self._rows, self._near())
+        self._best = self._path(self._rows, self._widths, self._near())
         if given_x is None and columns > 1:
             if self._rows.X.shape[0] >= _RELEVANCE_FROM:
                 self._follow_relevance(given_y)
@@ -328,7 +311,7 @@ class Search:
             self._refine(given_x, given_y)
             if self._best.mean <= before + _GAIN:
                 break
-        return Choice(self._widths, self._best.regularization, self._best.mean, self._count)
+        return self._widths, self._best, self._count
 
     def _climb(self, widths_x, given_y) -> None:
         """Go over the grid from its middle to the best neighbour, until none is better."""
@@ -336,7 +319,7 @@ class Search:
         untried = {(i, j) for i in range(len(widths_x)) for j in range(len(widths_y))}
         place = len(widths_x) // 2, len(widths_y) // 2
         self._attempt(self._grid_rows, Widths(widths_x[place[0]], widths_y[place[1]]))
-        self._best = self._again(self._grid_rows, self._from_above())
+        self._best = self._path(self._grid_rows, self._widths, self._from_above())
         untried.remove(place)
         while around := untried & {(place[0] + i, place[1] + j) for i, j in _NEIGHBOURS}:
             for i, j in sorted(around):
@@ -351,7 +334,7 @@ class Search:
         shape = self._rows.relevance(self._seed)
         self._best = self._widths = None
         self._climb([widths * shape for widths in _isotropic(len(shape))], given_y)
-        self._best = self._again(self._rows, self._near())
+        self._best = self._path(self._rows, self._widths, self._near())
         if not self._best.gains(before[0]):
             self._best, self._widths = before
 
@@ -386,14 +369,6 @@ class Search:
     def _near(self) -> np.ndarray:
         near = self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])
         return near[near >= 0.5 * REGULARIZATIONS[-1]]
-
-    def _again(self, rows: HeldOut, regularizations) -> Scored:
-        """Score the best again, as what follows is scored.
-
-        A longer path leaves Θ at a small λ nearer to its optimum, so that nothing would ever be
-        better than what was found by one.
-        """
-        return self._path(rows, self._widths, regularizations)
 
     def _attempt(self, rows, widths, regularizations=REGULARIZATIONS, significant=False) -> bool:
         found = self._path(rows, widths, regularizations)

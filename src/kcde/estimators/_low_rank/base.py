@@ -9,10 +9,17 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import Basis, Projection
-from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs
+from kcde.estimators._shared import checks
+from kcde.estimators._shared.rows import (
+    RowChecks,
+    check_not_constant,
+    check_pairs,
+    drawn_places,
+)
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators._shared.units import Units
 from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.memory import require_memory
 from kcde.seeding import generator
 
 
@@ -76,14 +83,11 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
     tags: ClassVar[Tags] = Tags(density=False, positive=False)
 
-    density_instead: ClassVar[str]
-    """Which class offers a density instead, for the error message."""
-
     def __getattr__(self, name: str):
         if name in _OF_DENSITIES:
             raise AttributeError(
                 f"{type(self).__name__} estimates conditional expectations, not a density: there "
-                f"is no {name}; {self.density_instead}"
+                f"is no {name}; SmoothedJDL and SmoothedCME have one"
             )
         # A property whose error is an AttributeError, as NotFittedError is, comes here too.
         return object.__getattribute__(self, name)
@@ -114,12 +118,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         return fitted
 
     def fit_path(
-        self,
-        X,
-        Y,
-        regularizations: Sequence[float],
-        summary: Summary | None = None,
-        return_errors: bool = False,
+        self, X, Y, regularizations, summary: Summary | None = None, return_errors: bool = False
     ) -> list:
         """Fit a copy for each λ; the factorisations and sums over rows are done once.
 
@@ -145,6 +144,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
     def _fit_models(self, models: list, X, Y, summary: Summary | None, return_errors: bool):
         for model in models:
+            checks.positive("regularization", model.regularization)
             model._check_parameters()
         given, outputs = X, Y
         if summary is None:
@@ -285,6 +285,8 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
     def weights(self, X):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
+        X, count = self._check_features(X), self.support_.shape[0]
+        require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
         return self._weights_of([self], self.features(X))[0]
 
     def sample(self, X, n: int, random_state):
@@ -315,9 +317,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
             cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X[rows, :])), 0.0), axis=1)
             if not np.all(cumulative[:, -1] > 0):
                 raise FloatingPointError("no weight is positive at some x; constrain the fit")
-            uniform = rng.random((len(cumulative), n)) * cumulative[:, -1:]
-            pairs = zip(cumulative, uniform, strict=True)
-            draws += [np.searchsorted(c, u, side="right") for c, u in pairs]
+            draws.append(drawn_places(cumulative, n, rng).ravel())
         taken = take_rows(support, np.concatenate(draws))
         return array_namespace(X).reshape(taken, (X.shape[0], n, support.shape[1]))
 

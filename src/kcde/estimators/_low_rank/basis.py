@@ -141,7 +141,7 @@ class KernelBasis(Basis):
 class GaussianBases:
     """Hyper-parameters to bases: bandwidths and pivoted Cholesky, for an estimator to inherit.
 
-    The estimator has hyper-parameters bandwidth_x, tolerance, max_rank, pivots, store and
+    The estimator has hyper-parameters bandwidth_x, tolerance, max_rank, store and
     random_state. Estimators that agree in these have the same basis of the same rows.
     """
 
@@ -165,8 +165,6 @@ class GaussianBases:
             self.tolerance,
             max_rank=self.max_rank,
             store=self.store,
-            pivots=self.pivots,
-            rng=rng,
         )
         return KernelBasis(factor, points)
 
@@ -182,7 +180,6 @@ class GaussianPairBases(GaussianBases):
     tolerance: float = 1e-3
     constrained: bool | str = False
     max_rank: int | None = None
-    pivots: str = "greedy"
     store: str = "auto"
     random_state: int = 0
     standardize: bool = True

@@ -7,7 +7,6 @@ f and g, RMSprop for ν, gradients of f and ν no longer than 5, as in the autho
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -15,18 +14,7 @@ import numpy as np
 from numba import uint32, uint64
 from scipy.special import erfinv
 
-from kcde.estimators._dde import (
-    DRAWS,
-    FEATURES,
-    KERNEL_REACH,
-    NODES,
-    POINTS,
-    FeatureSum,
-    GaussianBase,
-    HeldOut,
-    KernelSum,
-    UniformBase,
-)
+from kcde.estimators import _dde
 from kcde.estimators._networks.perceptron import (
     Shape,
     clip,
@@ -40,7 +28,7 @@ from kcde.estimators._networks.perceptron import (
     pass_of,
 )
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
-from kcde.memory import free_host_bytes
+from kcde.memory import require_memory
 from kcde.seeding import rng_of
 
 SAMPLER_UPDATES = 5
@@ -84,9 +72,9 @@ class Problem(NamedTuple):
     phases: np.ndarray
     inverse_y: np.ndarray
     gram: np.ndarray
-    penalty: np.float32
     centre: np.ndarray
     spread: np.ndarray
+    penalty: np.float32
 
 
 class State(NamedTuple):
@@ -332,13 +320,6 @@ def _take(source, rows, start, out, row, column, count):
 
 
 @compiled
-def _copy(source, start, out, row, column, count):
-    for k in range(len(source)):
-        for i in range(count):
-            out[row + k, column + i] = source[k, start + i]
-
-
-@compiled
 def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
     """Update f from what g draws at the first rows."""
     size = recipe.batch_size
@@ -399,7 +380,7 @@ def advance(state, problem, recipe, levels, seed, first, count):
     size, (d_y, n), d_x = recipe.batch_size, problem.Y.shape, len(problem.X)
     latent, seen = recipe.sampler.plain, DUAL_UPDATES * size
     own, others = pass_of(recipe.sampler, size), pass_of(recipe.sampler, seen)
-    dual, dual_of_own = pass_of(recipe.dual, 2 * size), pass_of(recipe.dual, size)
+    dual, of_own = pass_of(recipe.dual, 2 * size), pass_of(recipe.dual, size)
     values, f_gradient = np.empty_like(state.f), np.empty_like(state.f)
     g_gradient, nu_gradient = np.empty_like(state.g), np.empty_like(state.nu)
     g, d_g = compiled_parts(state.g, recipe.sampler), compiled_parts(g_gradient, recipe.sampler)
@@ -419,7 +400,7 @@ def advance(state, problem, recipe, levels, seed, first, count):
                 batches, drawn = DUAL_UPDATES + 1, noise[1]
             _draw_rows(fold_in(noise_key, 0), n, size, batches, rows)
             normals(fold_in(noise_key, 1), levels, drawn.reshape(drawn.size))
-            _copy(drawn, before, own.inputs, d_x, 0, size)
+            own.inputs[d_x:] = drawn[:, before : before + size]
             _take(problem.X, rows, before, own.inputs, 0, 0, size)
             forward(g, own)
             if of_f:
@@ -427,23 +408,21 @@ def advance(state, problem, recipe, levels, seed, first, count):
                 continue
             draw_base(prior_key, problem, recipe, levels, priors)
             # g does not change before its own update, so that one product serves all of ν.
-            _copy(drawn, 0, others.inputs, d_x, 0, seen)
+            others.inputs[d_x:] = drawn[:, :seen]
             _take(problem.X, rows, 0, others.inputs, 0, 0, seen)
             forward(g, others)
             for batch in range(DUAL_UPDATES):
                 start = batch * size
-                _copy(others.outputs, start, dual.inputs, 0, 0, size)
-                _copy(priors, start, dual.inputs, 0, size, size)
+                dual.inputs[:d_y, :size] = others.outputs[:, start : start + size]
+                dual.inputs[:d_y, size:] = priors[:, start : start + size]
                 for column in (0, size):
                     _take(problem.X, rows, start, dual.inputs, d_y, column, size)
                 _update_dual(state, recipe, dual, nu, d_nu, nu_gradient)
-            _copy(own.outputs, 0, dual_of_own.inputs, 0, 0, size)
-            _take(problem.X, rows, seen, dual_of_own.inputs, d_y, 0, size)
+            of_own.inputs[:d_y] = own.outputs
+            _take(problem.X, rows, seen, of_own.inputs, d_y, 0, size)
             work, step = (values, g_gradient), SAMPLER_UPDATES * number + update + 1
             nets, gradients = (g, nu), (d_g, d_nu)
-            _update_g(
-                state, problem, recipe, rows, seen, own, dual_of_own, nets, gradients, work, step
-            )
+            _update_g(state, problem, recipe, rows, seen, own, of_own, nets, gradients, work, step)
 
 
 CHECK = 100
@@ -507,13 +486,6 @@ def initial_parameters(shape: Shape, embedded_first: bool, rng: np.random.Genera
     return flat
 
 
-def start(weights: np.ndarray, g: np.ndarray, nu: np.ndarray) -> State:
-    """Return the state before training, of float32 arrays."""
-    f, g, nu = (np.array(each, np.float32) for each in (weights, g, nu))
-    zeros = np.zeros_like
-    return State(f, zeros(f), zeros(f), g, zeros(g), zeros(g), nu, zeros(nu))
-
-
 def diagnose(state: State, seed: int, problem: Problem, recipe: Recipe) -> tuple[float, float]:
     """Return objective and distance of g from the data.
 
@@ -550,31 +522,23 @@ def diagnose(state: State, seed: int, problem: Problem, recipe: Recipe) -> tuple
 
 
 @dataclass
-class Task:
-    """One problem, and when to stop.
+class Training:
+    """When a training stops, and what comes of it.
 
-    The seed of its random numbers has 32 bits. It ends after `target` iterations, at most, or by
-    held-out rows.
-    """
-
-    problem: Problem
-    state: State
-    seed: int
-    target: int
-    held_out: HeldOut | None = None
-
-
-@dataclass
-class TrainingResult:
-    """The result of a task.
+    It ends after `target` iterations, at most, or `patience` iterations after the best likelihood
+    of rows held out, if there are any; states of the iterations `looked_at` are kept.
 
     The final state and its iteration; rows of (iteration, objective, biased MMD², held-out loss);
-    states of some iterations; the iteration by which something was not finite, or the objective
-    too large in three checks in a row; the smallest held-out loss; and checks in a row, up to the
-    last, at which the objective was too large.
+    the iteration by which something was not finite, or the objective too large in three checks in
+    a row; the smallest held-out loss; and checks in a row, up to the last, at which the objective
+    was too large.
     """
 
-    state: State
+    target: int
+    patience: int
+    looked_at: tuple[int, ...] = ()
+    held_out: _dde.HeldOut | None = None
+    state: State | None = None
     iteration: int = 0
     history: list = field(default_factory=list)
     snapshots: dict = field(default_factory=dict)
@@ -582,58 +546,40 @@ class TrainingResult:
     best: float = np.inf
     too_large: int = 0
 
+    def goes_on(self, at: int, state: State, numbers: tuple[float, float]) -> bool:
+        """Record the state at an iteration; return whether to continue."""
+        finite = all(np.isfinite(each).all() for each in state)
+        self.too_large = 0 if abs(numbers[0]) < _LARGEST_OBJECTIVE else self.too_large + 1
+        if not finite or self.too_large == _IN_A_ROW:
+            self.diverged = at
+            return False
+        loss = np.nan if self.held_out is None else self.held_out.loss(np.float64(state.f))
+        self.history.append((at, *numbers, loss))
+        if at in self.looked_at:
+            self.snapshots[at] = state
+        if self.held_out is None or loss < self.best:
+            self.best, self.iteration, self.state = loss, at, state
+        waiting = self.held_out is None or at - self.iteration < self.patience
+        return waiting and at < self.target
 
-def train(
-    task: Task, recipe: Recipe, patience: int, snapshots: Sequence[int] = ()
-) -> TrainingResult:
-    """Train a task.
 
-    The training ends `patience` iterations after its best held-out likelihood, if it has one.
-    States of the iterations `snapshots` are kept.
-    """
-    outcome, last = TrainingResult(task.state), task.target
+def train(training: Training, problem: Problem, start: State, seed: int, recipe: Recipe) -> None:
+    """Train from a state on, with random numbers of a seed of 32 bits."""
+    training.state, last = start, training.target
     # To look at: regularly, at snapshots and at the end.
-    stops = sorted({*range(0, last, CHECK), *(k for k in snapshots if k <= last), last})
-    state, started = _copied(task.state), time.perf_counter()
+    stops = sorted({*range(0, last, CHECK), *(k for k in training.looked_at if k <= last), last})
+    state, started = _copied(start), time.perf_counter()
     for at, until in zip(stops, [*stops[1:], None], strict=True):
-        numbers = diagnose(state, task.seed, task.problem, recipe)
-        if not _should_continue(outcome, task, _copied(state), numbers, at, patience, snapshots):
+        if not training.goes_on(at, _copied(state), diagnose(state, seed, problem, recipe)):
             break
-        advance(state, task.problem, recipe, NORMAL, np.uint32(task.seed), at, until - at)
+        advance(state, problem, recipe, NORMAL, np.uint32(seed), at, until - at)
         if until % (10 * CHECK) == 0:
             left = (time.perf_counter() - started) / until * (last - until)
             log.info("iteration %d of %d, at most %.0f s left", until, last, left)
-    return outcome
 
 
 def _copied(state: State) -> State:
     return State(*(each.copy() for each in state))
-
-
-def _should_continue(
-    outcome: TrainingResult,
-    task: Task,
-    state: State,
-    numbers: tuple[float, float],
-    at: int,
-    patience: int,
-    snapshots: Sequence[int],
-) -> bool:
-    """Record the state of a training; return whether to continue it."""
-    finite = all(np.isfinite(each).all() for each in state)
-    small = abs(numbers[0]) < _LARGEST_OBJECTIVE
-    outcome.too_large = 0 if small else outcome.too_large + 1
-    if not finite or outcome.too_large == _IN_A_ROW:
-        outcome.diverged = at
-        return False
-    loss = np.nan if task.held_out is None else task.held_out.loss(np.float64(state.f))
-    outcome.history.append((at, *numbers, loss))
-    if at in snapshots:
-        outcome.snapshots[at] = state
-    if task.held_out is None or loss < outcome.best:
-        outcome.best, outcome.iteration, outcome.state = loss, at, state
-    waiting = task.held_out is None or at - outcome.iteration < patience
-    return waiting and at < task.target
 
 
 _INITIAL_STD = 0.1  # of the weights of f, as in the authors' code
@@ -654,8 +600,8 @@ class Model:
     bandwidth_x: np.ndarray
     bandwidth_y: np.ndarray
     penalty: float
-    base: GaussianBase | UniformBase
-    features: FeatureSum | None
+    base: _dde.GaussianBase | _dde.UniformBase
+    features: _dde.FeatureSum | None
     recipe: Recipe
 
     def on(self, X, Y) -> "Model":
@@ -677,38 +623,27 @@ class Model:
                 gram = GaussianKernel(self.bandwidth_y)(Y, Y)
                 gram = gram * part if X.shape[1] else gram
         widths = np.concatenate([self.bandwidth_x, self.bandwidth_y])
-        centre, spread = _location(self.base)
-        arrays = Problem(
-            X=X.T,
-            Y=Y.T,
-            scaled=(np.hstack([X, Y]) / (_SQRT_2 * widths)).T,
-            part=part,
-            anchors=anchors.T,
-            phases=phases,
-            inverse_y=1.0 / (_SQRT_2 * self.bandwidth_y),
-            gram=gram,
-            penalty=np.float32(self.penalty),
-            centre=centre,
-            spread=spread,
-        )
+        arrays = X.T, Y.T, (np.hstack([X, Y]) / (_SQRT_2 * widths)).T, part, anchors.T, phases
+        arrays += 1.0 / (_SQRT_2 * self.bandwidth_y), gram, *_location(self.base)
         single = (np.ascontiguousarray(each, dtype=np.float32) for each in arrays)
-        return Problem(*single)._replace(penalty=np.float32(self.penalty))
+        return Problem(*single, np.float32(self.penalty))
 
     def initial_state(self, rng: np.random.Generator) -> State:
         """Return f, g and ν before training."""
         count = len(self.Y) if self.features is None else len(self.features.phases)
-        weights = _INITIAL_STD * rng.standard_normal(count).astype(np.float32)
+        f, zeros = _INITIAL_STD * rng.standard_normal(count).astype(np.float32), np.zeros_like
         g = initial_parameters(self.recipe.sampler, True, rng)
-        return start(weights, g, initial_parameters(self.recipe.dual, False, rng))
+        nu = initial_parameters(self.recipe.dual, False, rng)
+        return State(f, zeros(f), zeros(f), g, zeros(g), zeros(g), nu, zeros(nu))
 
-    def held_out(self, X, Y, density_weight: float) -> HeldOut:
+    def held_out(self, X, Y, density_weight: float) -> _dde.HeldOut:
         """Return the likelihood of rows under f with any weights."""
         support = self.kernel_support if Y.shape[1] == 1 else None
         count = len(self.Y) if self.features is None else len(self.features.phases)
         ones = self._sum(np.ones(count))
-        return HeldOut(ones, self.base, X, Y, support, density_weight)
+        return _dde.HeldOut(ones, self.base, X, Y, support, density_weight)
 
-    def potential(self, state: State, scale: float = 1.0) -> KernelSum | FeatureSum:
+    def potential(self, state: State, scale: float = 1.0):
         """Return f of a state, times a scale, in float64."""
         return self._sum(scale * np.asarray(state.f, dtype=np.float64))
 
@@ -725,22 +660,23 @@ class Model:
     def kernel_support(self) -> tuple[float, float, float]:
         """Interval outside of which f p_0 equals p_0 or 0, and a panel width; d_y = 1."""
         width = float(min(self.bandwidth_y[0], _location(self.base)[1][0]))
-        if isinstance(self.base, UniformBase):
-            return float(self.base.lower[0]), float(self.base.upper[0]), width
-        if self.features is not None:
-            return *self.base_ends(), width
-        margin = KERNEL_REACH * float(self.bandwidth_y[0])
+        if self.features is not None or isinstance(self.base, _dde.UniformBase):
+            return *self.base_ends()[:2], width
+        margin = _dde.KERNEL_REACH * float(self.bandwidth_y[0])
         return float(self.Y.min()) - margin, float(self.Y.max()) + margin, width
 
-    def base_ends(self) -> tuple[float, float]:
-        """Return the ends beyond which a Gaussian p_0 has no mass; d_y = 1."""
-        mean, reach = float(self.base.mean[0]), _BASE_REACH * float(self.base.std[0])
-        return mean - reach, mean + reach
+    def base_ends(self) -> tuple[float, float, float]:
+        """Return the ends beyond which p_0 has no mass, and its width or scale; d_y = 1."""
+        (centre, *_), (spread, *_) = _location(self.base)
+        if isinstance(self.base, _dde.UniformBase):
+            return float(self.base.lower[0]), float(self.base.upper[0]), float(spread)
+        reach = _BASE_REACH * float(spread)
+        return float(centre) - reach, float(centre) + reach, float(spread)
 
-    def _sum(self, weights: np.ndarray) -> KernelSum | FeatureSum:
+    def _sum(self, weights: np.ndarray) -> _dde.KernelSum | _dde.FeatureSum:
         if self.features is not None:
             return replace(self.features, weights=weights)
-        return KernelSum(self.X, self.Y, weights, self.bandwidth_x, self.bandwidth_y)
+        return _dde.KernelSum(self.X, self.Y, weights, self.bandwidth_x, self.bandwidth_y)
 
 
 def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
@@ -749,31 +685,35 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
     Bandwidths and p_0 come from all rows, X (n, d_x) and Y (n, d_y). The parameters were checked.
     """
     e, n = estimator, len(Y)
-    check_memory(e, Y.shape)
+    points, nodes = e.basis == _dde.POINTS, _dde.NODES if Y.shape[1] == 1 else _dde.DRAWS
+
+    def numbers(n: int) -> int:
+        # Of the likelihood of rows held out, random features have cosine and sine.
+        count, rows, times = (n, 2 * n, 1) if points else (e.features, n, 2)
+        held = 2 * round(e.validation * n) + nodes if e.validation else 0
+        return count * (rows // 2 + times * held)
+
+    remedy = "take fewer rows, or basis='features'" if points else "take fewer rows or features"
+    require_memory(Y, "doubly dual embedding", n, numbers, remedy=remedy)
     sigma_x = _bandwidths(e.bandwidth_x, X, e.bandwidth_scale, "bandwidth_x", "X")
     sigma_y = _bandwidths(e.bandwidth_y, Y, e.bandwidth_scale, "bandwidth_y", "Y")
     features = None
-    if e.basis == FEATURES:
+    if e.basis == _dde.FEATURES:
         rng = rng_of("features", e.random_state)
         pairs = ((X.shape[1], sigma_x), (Y.shape[1], sigma_y))
         drawn = [rng.standard_normal((e.features, d)) / sigma for d, sigma in pairs]
         phases = rng.uniform(0.0, 2.0 * np.pi, e.features)
-        features = FeatureSum(*drawn, phases, np.ones(e.features))
+        features = _dde.FeatureSum(*drawn, phases, np.ones(e.features))
     d_x, d_y = X.shape[1], Y.shape[1]
     hidden, latent = e.hidden_units, e.latent
-    recipe = Recipe(
-        features=e.basis == FEATURES,
-        uniform=e.base == "uniform",
-        dual_weight=np.float32(e.dual_weight),
-        batch_size=e.batch_size,
-        learning_rate=float(e.learning_rate),
-        sampler=Shape(d_x, latent if d_x else 0, latent, hidden, e.sampler_layers, d_y),
-        dual=Shape(d_y if d_x else 0, d_x, d_x or d_y, hidden, e.dual_layers, 1),
-    )
+    sampler = Shape(d_x, latent if d_x else 0, latent, hidden, e.sampler_layers, d_y)
+    dual = Shape(d_y if d_x else 0, d_x, d_x or d_y, hidden, e.dual_layers, 1)
+    kind, rate = (features is not None, e.base == "uniform"), float(e.learning_rate)
+    recipe = Recipe(*kind, np.float32(e.dual_weight), e.batch_size, rate, sampler, dual)
     penalty = 1.0 / n if e.regularization is None else float(e.regularization)
-    base = GaussianBase(Y.mean(axis=0), e.base_std * Y.std(axis=0))
+    base = _dde.GaussianBase(Y.mean(axis=0), e.base_std * Y.std(axis=0))
     if e.base == "uniform":
-        base = UniformBase(Y.min(axis=0), Y.max(axis=0))
+        base = _dde.UniformBase(Y.min(axis=0), Y.max(axis=0))
     return Model(X, Y, sigma_x, sigma_y, penalty, base, features, recipe).on(X, Y)
 
 
@@ -785,27 +725,6 @@ def _bandwidths(given, data: np.ndarray, scale: float, parameter: str, name: str
 
 def _location(base) -> tuple[np.ndarray, np.ndarray]:
     """Return centre and spread: mean and standard deviation, or middle and width."""
-    if isinstance(base, UniformBase):
+    if isinstance(base, _dde.UniformBase):
         return 0.5 * (base.lower + base.upper), base.upper - base.lower
     return base.mean, base.std
-
-
-def check_memory(estimator, shape: tuple[int, int]) -> None:
-    """Raise `ValueError` if training with Y of a shape needs more memory than is free."""
-    n, d_y = shape
-    points = estimator.basis == POINTS
-    count_f, rows = (n, 2 * n) if points else (estimator.features, n)
-    needed = 4 * count_f * rows
-    if estimator.validation:
-        held = round(estimator.validation * n)
-        # Of a random feature it keeps cosine and sine.
-        nodes = NODES if d_y == 1 else DRAWS
-        needed += 8 * count_f * (1 if points else 2) * (2 * held + nodes)
-    free = free_host_bytes()
-    if needed > free:
-        what = "training rows" if points else "features"
-        raise ValueError(
-            f"{count_f} {what} would take {needed / 2**30:.1f} GB of memory, and "
-            f"{free / 2**30:.1f} GB are free: take fewer"
-            + (", or basis='features'" if points else "")
-        )

@@ -22,8 +22,6 @@ from flowjax.flows import coupling_flow, masked_autoregressive_flow
 from jax import Array, lax
 from paramax import AbstractUnwrappable, NonTrainable
 
-from kcde.estimators.flows import Candidate
-
 
 def configure() -> None:
     """Set threads, platform, memory and precision of jax, before the first computation on it.
@@ -237,14 +235,7 @@ class Trained(NamedTuple):
     history: np.ndarray
 
 
-def train(
-    architecture: Architecture,
-    seed: int,
-    X: np.ndarray,
-    Y: np.ndarray,
-    stages: Sequence[tuple[int, float]],
-    most_steps: int = 0,
-) -> Trained:
+def train(architecture: Architecture, seed: int, X, Y, stages, most_steps: int = 0) -> Trained:
     """Maximise the likelihood of rows X (n, d_x), Y (n, d_y), in float32.
 
     The seed of the initial weights is an unsigned 32-bit integer. A stage is a number of steps of
@@ -395,14 +386,7 @@ def _blocks(X: np.ndarray, Y: np.ndarray, held: np.ndarray) -> _Rows:
     return _Rows(X, Y, real[..., 0], held[..., 0])
 
 
-def choose(
-    tried: Sequence[tuple[Architecture, Candidate]],
-    seed: int,
-    X: np.ndarray,
-    Y: np.ndarray,
-    held: np.ndarray,
-    most_steps: int,
-) -> tuple[Trained, int, dict]:
+def choose(tried: Sequence[tuple], seed: int, X, Y, held, most_steps: int) -> tuple:
     """Choose by the rows held out, and train the choice on all rows.
 
     `tried` are candidates with their architectures; `held` says whether a row is held out, (n,).

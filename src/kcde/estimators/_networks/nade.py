@@ -5,7 +5,7 @@ so that the long axis is the fast one. Training is in float32 by numba; predicti
 numpy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -74,43 +74,6 @@ class Network:
         """Return whether every number in it is."""
         arrays = [*sum(self.hidden, ()), self.weight, self.bias]
         return all(bool(np.isfinite(array).all()) for array in arrays)
-
-
-def known(X, Y, observed):
-    """Return the inputs of the network, shape (d_in, n).
-
-    The observed y with 0 for the others, which are observed, then x. Where d_y = 1 the only y is
-    never observed, so that the input is x.
-
-    Shapes (d_x, n), (d_y, n), and (d_y, n) or (d_y, 1): 1 where y is observed and 0 where not.
-    """
-    if Y.shape[0] == 1:
-        return X
-    xp = array_namespace(Y)
-    return xp.concat([Y * observed, observed + 0.0 * Y, X])
-
-
-def width(X, Y) -> int:
-    """Return the d_in of X (d_x, n) and Y (d_y, n)."""
-    return X.shape[0] + (2 * Y.shape[0] if Y.shape[0] > 1 else 0)
-
-
-def log_mixture(mixtures, Y, logsumexp: Callable):
-    """Return log Σ_k w_k N(y; μ_k, s_k²), shape (d, n).
-
-    Mixtures are of `Network.mixtures`, Y of shape (d, n), and `logsumexp` is a function of (values,
-    axis) of their namespace.
-    """
-    logits, means, stds = mixtures
-    xp = array_namespace(logits)
-    distance = (Y[:, None, :] - means) / stds
-    terms = logits - 0.5 * distance * distance - xp.log(stds)
-    return logsumexp(terms, 1) - logsumexp(logits, 1) - 0.5 * np.log(2.0 * np.pi)
-
-
-def shape_of(inputs: int, units: int, outputs: int) -> Shape:
-    """Return the shape of a network with d_in inputs, H units and 3 d_y K outputs."""
-    return Shape(0, 0, inputs, units, 3, outputs)
 
 
 def initial_parameters(
@@ -237,7 +200,7 @@ def draw_observed(key, observed):
 
 @compiled
 def _fill(at, rows, columns, Y, observed):
-    """Take columns of rows: their y, and the inputs of the network, as `known` has them."""
+    """Take columns of rows: their y, and the inputs that `kcde.estimators.nade.known` makes."""
     d_y = len(Y)
     before = 2 * d_y if d_y > 1 else 0
     for j in range(len(columns)):
@@ -424,9 +387,10 @@ class Problem:
     def task(self, units: int, components: int, fold: object, rows, held_out) -> Task:
         """Return a network to train on some rows, with others held out."""
         X, Y, state = self.X, self.Y, self.random_state
-        rng, inputs = rng_of("network", state, units, components, fold), width(X, Y)
+        rng = rng_of("network", state, units, components, fold)
+        inputs = len(X) + (2 * len(Y) if len(Y) > 1 else 0)
         parameters = initial_parameters(inputs, units, components, Y[:, rows], rng)
-        shape = shape_of(inputs, units, 3 * len(Y) * components)
+        shape = Shape(0, 0, inputs, units, 3, 3 * len(Y) * components)
         seed = seed_of("batches", state, fold) % 2**32
         return Task(parameters, shape, seed, self._rows(rows), self._held_out(held_out, fold))
 
@@ -446,25 +410,12 @@ class Problem:
         return rows._replace(observed=observed.astype(np.float32))
 
 
-@dataclass(frozen=True)
-class FitResult:
-    """A trained network and how it was chosen.
-
-    The network is in float64. The score is the mean held-out log density of a row,
-    nats, for each (units, components), and for each number of epochs where these were given.
-    """
-
-    network: Network
-    units: int
-    components: int
-    epochs: int
-    score: np.ndarray
-
-
 def fit_chosen(
     problem: Problem, units: Sequence[int], components: Sequence[int], folds: int, recipe: Recipe
-) -> FitResult:
+) -> tuple:
     """Choose units, components and epochs by cross-validation, and train on all rows.
+
+    Returns, as what follows does, the network with its units, components and epochs, and scores.
 
     The score of a configuration is its mean held-out log density over all folds, at the
     epoch where it is largest; that number of epochs is then trained on all rows.
@@ -491,7 +442,7 @@ def fit_chosen(
 
 def fit_given(
     problem: Problem, units: int, components: int, recipe: Recipe, epochs: Sequence[int]
-) -> FitResult:
+) -> tuple:
     """Train a network of one shape, and keep it at its largest held-out likelihood.
 
     A tenth of the rows, or groups, is held out. All epochs are run, as in the code of Uria et al.:
@@ -515,10 +466,10 @@ def fit_given(
     if not sound:
         raise FloatingPointError(_DIVERGED)
     best = max(sound, key=score.__getitem__)
-    return FitResult(networks[best], units, components, trained[best].epochs, score[None, None])
+    return (networks[best], units, components, trained[best].epochs), score[None, None]
 
 
-def fit_all_rows(problem, units, components, epochs, recipe, score=_NO_SCORE) -> FitResult:
+def fit_all_rows(problem, units, components, epochs, recipe, score=_NO_SCORE) -> tuple:
     """Train a network on all rows for a number of epochs, and keep it as it then is."""
     rows = np.arange(problem.Y.shape[1])
     # The held-out rows are not used: any will do.
@@ -527,4 +478,4 @@ def fit_all_rows(problem, units, components, epochs, recipe, score=_NO_SCORE) ->
     network = network_of(trained.parameters[0], task.shape, len(problem.Y))
     if not network.is_finite():
         raise FloatingPointError(_DIVERGED)
-    return FitResult(network, units, components, epochs, score)
+    return (network, units, components, epochs), score

@@ -1,10 +1,10 @@
-"""Mean, mode, distribution function, quantiles, intervals and CRPS of conditional densities."""
+"""Mean, distribution function, quantiles, intervals and CRPS of conditional densities."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.rows import RowChecks, by_blocks
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
 from kcde.estimators._shared.threads import limit_threads
@@ -14,15 +14,12 @@ _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, abo
 _NODES = 40  # of a panel, after the first doublings
 _REMEMBERED = 1 << 25  # numbers
 
-# Of the mode: quantiles to begin with, and golden sections between the neighbours of the best.
-_LEVELS = np.arange(1, 65) / 65
-_GOLDEN, _GOLDEN_STEPS = (np.sqrt(5.0) - 1.0) / 2.0, 40
 
 _ENDS, _POINTS, _MOST_CURVES = (0.001, 0.999), 400, 20  # of a picture
 
 
 class Distribution(RowChecks):
-    """Adds `predict`, `mean`, `std`, `pdf`, `cdf`, `quantile`, `crps`, `mode` … to a density.
+    """Adds `predict`, `mean`, `std`, `pdf`, `cdf`, `quantile`, `crps` … to a density.
 
     By quadrature of the density; a subclass whose distribution function has a closed form
     overrides `_cdf`, `_cdf_at`, `_quantile` and `_crps`.
@@ -106,9 +103,7 @@ class Distribution(RowChecks):
         ValueError
             If the model has several y, or weights of both signs.
         """
-        X, Y = self._check_pair(X, Y)
-        self._require_distribution()
-        return self._cdf(X, Y[:, 0])
+        return self._cdf(*self._one(X, Y))
 
     @limit_threads
     def quantile(self, X, p):
@@ -183,9 +178,7 @@ class Distribution(RowChecks):
         ValueError
             If the model has several y, or weights of both signs.
         """
-        X, Y = self._check_pair(X, Y)
-        self._require_distribution()
-        return self._crps(X, Y[:, 0])
+        return self._crps(*self._one(X, Y))
 
     @limit_threads
     def cdf_and_crps(self, X, Y) -> tuple:
@@ -205,42 +198,7 @@ class Distribution(RowChecks):
         tuple
             Two arrays of shape (n,).
         """
-        X, Y = self._check_pair(X, Y)
-        self._require_distribution()
-        return self._cdf_and_crps(X, Y[:, 0])
-
-    @limit_threads
-    def mode(self, X):
-        """Return the y where p(y|x) is highest, shape (n,), for X (n, d_x), or None without x.
-
-        Between 64 quantiles, refined to 1e-8 of their distance. A peak that holds less than 1/65
-        of the probability may be missed.
-
-        Raises
-        ------
-        ValueError
-            As `quantile`.
-        """
-        X = self._check_features(X)
-        xp, nodes = array_namespace(X), to_numpy(self.quantile(X, _LEVELS))
-        n, count = nodes.shape
-
-        def log_density(y: np.ndarray) -> np.ndarray:
-            """Return log p at y (n, k)."""
-            rows = np.repeat(np.arange(n), y.shape[1])
-            found = self.log_density(take_rows(X, rows), xp.asarray(y.reshape(-1)))
-            return to_numpy(found).reshape(y.shape)
-
-        best, every = np.argmax(log_density(nodes), axis=1), np.arange(n)
-        low = nodes[every, np.maximum(best - 1, 0)]
-        high = nodes[every, np.minimum(best + 1, count - 1)]
-        for _ in range(_GOLDEN_STEPS):
-            step = _GOLDEN * (high - low)
-            inner = np.stack([high - step, low + step], axis=1)
-            left, right = log_density(inner).T
-            rises = left < right
-            low, high = np.where(rises, inner[:, 0], low), np.where(rises, high, inner[:, 1])
-        return xp.asarray(0.5 * (low + high))
+        return self._cdf_and_crps(*self._one(X, Y))
 
     def plot(self, X, axes=None, labels=None):
         """Draw p(y|x) of some x with matplotlib.
@@ -282,6 +240,12 @@ class Distribution(RowChecks):
             axes.plot(y, row, label=str(label))
         axes.set(xlabel="y", ylabel="p(y|x)")
         return axes
+
+    def _one(self, X, Y) -> tuple:
+        """Return checked X, and y (n,), which have distribution functions."""
+        X, Y = self._check_pair(X, Y)
+        self._require_distribution()
+        return X, Y[:, 0]
 
     def _require_distribution(self) -> None:
         """Raise `ValueError` where there is no distribution function."""

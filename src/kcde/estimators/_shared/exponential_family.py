@@ -2,10 +2,9 @@
 
 from abc import abstractmethod
 
-from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.normalisers import Normaliser, importance_sampling, quadrature
-from kcde.panels import Pieces, is_wide, mass_outside
+from kcde.panels import Pieces, filled, is_wide, mass_outside
 from kcde.seeding import rng_of
 
 _IMPORTANCE_SAMPLES = 10_000
@@ -33,9 +32,7 @@ class ExponentialFamily(ConditionalDensity):
         potential, log_base = self._T.potential(Y), self._log_base(Y)
         return lambda X: self._T.kernel_x(X) @ potential + log_base[None, :]
 
-    def log_normaliser(
-        self, X, *, method=None, n_samples=_IMPORTANCE_SAMPLES, rng=None
-    ) -> Normaliser:
+    def log_normaliser(self, X, *, method=None, n_samples=None, rng=None) -> Normaliser:
         """Return log Z(x) with its error.
 
         Parameters
@@ -47,7 +44,7 @@ class ExponentialFamily(ConditionalDensity):
             the standard deviation of the training y. "quadrature": exact, for d_y = 1. None:
             quadrature where d_y = 1, importance sampling otherwise.
         n_samples
-            Importance samples.
+            Importance samples; None: 10,000.
         rng
             Random generator of the samples; None: a fixed seed.
 
@@ -64,8 +61,8 @@ class ExponentialFamily(ConditionalDensity):
         method = method or ("quadrature" if self.n_outputs_ == 1 else "importance")
         if method == "importance":
             rng = rng_of("importance", self.random_state) if rng is None else rng
-            proposal = self._proposal()
-            return importance_sampling(self.log_unnormalized_at, X, proposal, n_samples, rng)
+            count = _IMPORTANCE_SAMPLES if n_samples is None else n_samples
+            return importance_sampling(self.log_unnormalized_at, X, self._proposal(), count, rng)
         if method != "quadrature" or self.n_outputs_ != 1:
             raise ValueError(
                 "method must be 'importance', or 'quadrature' where y is one-dimensional; "
@@ -77,21 +74,12 @@ class ExponentialFamily(ConditionalDensity):
             outside = mass_outside(pieces, self._base_mass_outside)
         return quadrature(self.log_unnormalized_at, X, support, pieces=pieces, outside=outside)
 
-    @limit_threads
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,); Z as `log_normaliser` computes it by default."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         return self.log_unnormalized(X, Y) - self.log_normaliser(X).log_z
 
-    def log_density_at(self, Y):
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
+    def _log_density_at(self, Y):
         unnormalised = self.log_unnormalized_at(Y)
-
-        def at(X):
-            X = self._check_features(X)
-            return unnormalised(X) - self.log_normaliser(X).log_z[:, None]
-
-        return at
+        return lambda X: unnormalised(X) - self.log_normaliser(X).log_z[:, None]
 
     def _log_relative_at(self, Y):
         return self.log_unnormalized_at(Y)
@@ -107,6 +95,18 @@ class ExponentialFamily(ConditionalDensity):
     def _kernel_pieces(self) -> Pieces | None:
         """Return intervals outside of which T vanishes, for a wide support; d_y = 1."""
         return None
+
+    @abstractmethod
+    def _base_ends(self) -> tuple[float, float, float]:
+        """Return the ends beyond which q_0 has no mass, and its scale; d_y = 1."""
+
+    def _support(self):
+        (lower, upper, width), (below, above, _) = self._kernel_support(), self._base_ends()
+        return min(lower, below), max(upper, above), width
+
+    def _pieces(self):
+        pieces = self._kernel_pieces()
+        return None if pieces is None else filled(pieces, *self._base_ends())
 
     @abstractmethod
     def _base_mass_outside(self, lower: float, upper: float) -> float:

@@ -14,7 +14,6 @@ from kcde.estimators._shared.pushforward import normal_nodes
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators.base import ConditionalDensity
-from kcde.seeding import generator
 
 _NODES = 200
 
@@ -138,16 +137,12 @@ class Floored(ConditionalDensity):
             raise ValueError(f"weight must lie in (0, 1); got {weight!r}")
         self.weight_ = weight
 
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         return self._mixed(self._inside.log_density(X, Y), self._log_floor(Y))
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = self._check_outputs(Y)
+    def _log_density_at(self, Y):
         at, floor = self._inside.log_density_at(Y), self._log_floor(Y)[None, :]
-        return lambda X: self._mixed(at(self._check_features(X)), floor)
+        return lambda X: self._mixed(at(X), floor)
 
     def _mixed(self, log_density, log_floor):
         xp = array_namespace(log_floor)
@@ -170,19 +165,8 @@ class Floored(ConditionalDensity):
         within = inside.variance(X) + self.weight_ * apart
         return (1.0 - self.weight_) * within + self.weight_ * self._floor.scale**2
 
-    def conditional_expectation(self, f: Callable, X):
-        """Return E[f(Y)|x], shape (n, q): that of p, and that of the floor.
-
-        The latter by quadrature where d_y = 1, otherwise over 20,000 draws with a fixed seed.
-
-        Parameters
-        ----------
-        f
-            Maps (k, d_y) to (k, q).
-        X
-            Shape (n, d_x).
-        """
-        X = self._check_features(X)
+    def _expectation(self, f, X):
+        """That of p, and of the floor: by quadrature where d_y = 1, otherwise over 20,000 draws."""
         xp = array_namespace(X)
         nodes, weights = self._floor_nodes()
         below = xp.asarray(weights) @ f(xp.asarray(nodes))
@@ -197,9 +181,7 @@ class Floored(ConditionalDensity):
         nodes, weights = self._floor.nodes()
         return nodes[:, None], weights
 
-    def sample(self, X, n: int, random_state):
-        """Draw from p(y|x), shape (n, k, d_y): with chance ε from the floor."""
-        rng, X = generator(random_state), self._check_features(X)
+    def _draws(self, X, n, rng):
         xp = array_namespace(X)
         draws = self._inside.sample(X, n, rng)
         below = self._floor.sample(tuple(draws.shape), rng)

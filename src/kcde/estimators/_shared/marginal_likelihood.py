@@ -41,7 +41,7 @@ class Hyperparameters(NamedTuple):
 
 def maximise_marginal_likelihood(
     X: np.ndarray, y: np.ndarray, given: Hyperparameters, kernel: str = "gaussian"
-) -> tuple[Hyperparameters, list[str]]:
+) -> Hyperparameters:
     """Choose what is not given; O(n³) time and 6 n² numbers an iteration.
 
     One run of L-BFGS in the logarithms, from lengths of √d_x, a signal of 1 and a noise of 0.3
@@ -64,14 +64,14 @@ def maximise_marginal_likelihood(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConvergenceWarning)
         model.fit(points, y / scale_y)
-    messages = [" ".join(str(warning.message).split()) for warning in caught]
-    for message in messages:
+    for warning in caught:
+        message = " ".join(str(warning.message).split())
         log.info("marginal likelihood on %d rows: %s", len(y), message)
     product, noise = model.kernel_.k1, model.kernel_.k2
     lengths = np.broadcast_to(product.k2.length_scale, points.shape[1])[: X.shape[1]]
     stds = (scale_y * np.sqrt(each) for each in (product.k1.constant_value, noise.noise_level))
     pairs = zip(given, (lengths * scale_x, *stds), strict=True)
-    return Hyperparameters(*(new if old is None else old for old, new in pairs)), messages
+    return Hyperparameters(*(new if old is None else old for old, new in pairs))
 
 
 def _regressor(given: Hyperparameters, scale_x: np.ndarray, scale_y: float, kernel: str):

@@ -15,14 +15,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from kcde.arrays import array_namespace, normal_cdf, row_blocks, to_numpy
-from kcde.estimators._shared.rows import by_blocks
+from kcde.estimators._shared.rows import by_blocks, drawn_places, sum_over
 from kcde.estimators._shared.tabulated import increasing_root
-from kcde.estimators._shared.threads import limit_threads
 from kcde.estimators.base import ConditionalDensity
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import equal, is_wide, neighbourhoods
-from kcde.seeding import generator
 
 _TOLERANCE = 1e-10  # of a quantile, in the smallest standard deviation
 
@@ -192,19 +190,14 @@ class GaussianMixture(ConditionalDensity):
         xp = array_namespace(self._centres)
         return self._centres.T, xp.asarray(self._sigma[None, :])
 
-    @limit_threads
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         return logsumexp(self._log_weights(X) + self._log_components(Y), axis=1)
 
-    def log_density_at(self, Y):
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = self._check_outputs(Y)
+    def _log_density_at(self, Y):
         log_components = self._log_components(Y)[None, :, :]
 
         def at(X):
-            log_weights = self._log_weights(self._check_features(X))[:, None, :]
+            log_weights = self._log_weights(X)[:, None, :]
 
             def of(rows):
                 return logsumexp(log_weights[rows, ...] + log_components, axis=2)
@@ -213,16 +206,10 @@ class GaussianMixture(ConditionalDensity):
 
         return at
 
-    def sample(self, X, n: int, random_state):
-        """Draw from p(y|x) exactly: a component, then a Gaussian; shape (n, k, d_y)."""
-        rng, X = generator(random_state), self._check_features(X)
-        return array_namespace(X).asarray(self._sample_multivariate(X, n, rng))
-
-    def _sample_multivariate(self, X, n_samples, rng):
+    def _draws(self, X, n, rng):
+        """A component, then a Gaussian."""
         cumulative = np.cumsum(np.exp(to_numpy(self._log_weights(X))), axis=1)
-        uniform = rng.random((X.shape[0], n_samples)) * cumulative[:, -1:]
-        pairs = zip(cumulative, uniform, strict=True)
-        component = np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
+        component = drawn_places(cumulative, n, rng)
         centres = to_numpy(self._centres)[component]
         return centres + self._sigma * rng.standard_normal(centres.shape)
 
@@ -245,8 +232,7 @@ class GaussianMixture(ConditionalDensity):
 
         def of(rows):
             Y = self._centres[rows, :] + xp.asarray(rule.nodes[None, :])
-            values = xp.reshape(f(xp.reshape(Y, (-1, 1))), (*Y.shape, -1))
-            return xp.sum(share[None, :, None] * values, axis=1)
+            return sum_over(f, Y[:, :, None], share)
 
         each = by_blocks(of, self._centres.shape[0], rule.nodes.size, like=X)
         return self.weights_at(X) @ each
@@ -298,17 +284,20 @@ class SignedMixture(GaussianMixture):
         components = array_namespace(Y).exp(self._log_components(Y))
         return lambda X: self.weights_at(X) @ components.T
 
-    @limit_threads
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for pairs; -inf where p is not positive."""
+    def _log_density(self, X, Y):
         if self.weights != "signed":
-            return super().log_density(X, Y)
-        return log_where_positive(self._pair_density(X, Y))
+            return super()._log_density(X, Y)
+        weights = self.weights_at(X)
+        xp = array_namespace(weights)
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X -> log p(Y|X), shape (n, q); -inf where p is not positive."""
+        def of(rows):
+            return xp.sum(weights[rows, :] * xp.exp(self._log_components(Y[rows, :])), axis=1)
+
+        return log_where_positive(self._by_blocks(Y, of))
+
+    def _log_density_at(self, Y):
         if self.weights != "signed":
-            return super().log_density_at(Y)
+            return super()._log_density_at(Y)
         at = self.density_at(Y)
         return lambda X: log_where_positive(at(X))
 
@@ -320,41 +309,15 @@ class SignedMixture(GaussianMixture):
                 'places; fit with weights="clipped" or "projected", or draw with sample'
             )
 
-    def nonpositive_share(self, X, Y) -> float:
-        """Return the share of the pairs X (n, d_x), Y (n, d_y) where p(y|x) is not positive."""
-        density = to_numpy(self._pair_density(X, Y))
-        return float(np.mean(density <= 0.0))
-
-    def sample(self, X, n: int, random_state):
-        """Draw from p(y|x), or in proportion to its positive part; shape (n, k, d_y).
-
-        Signed weights: by inversion for d_y = 1; else draws from the components with positive
-        weights are accepted with chance p/p₊.
-
-        Raises
-        ------
-        FloatingPointError
-            If almost none is accepted, because the weights cancel.
-        """
+    def _draws(self, X, n, rng):
+        """In proportion to the positive part of p(y|x), where weights are signed."""
         if self.weights != "signed":
-            return super().sample(X, n, random_state)
-        return ConditionalDensity.sample(self, X, n, random_state)
-
-    def _sample_multivariate(self, X, n_samples, rng):
-        if self.weights != "signed":
-            return super()._sample_multivariate(X, n_samples, rng)
+            return super()._draws(X, n, rng)
+        if self.n_outputs_ == 1:
+            return ConditionalDensity._draws(self, X, n, rng)
         centres = to_numpy(self._centres)
         weights = to_numpy(self._signed_weights(X))
-        return np.stack([_reject(w, centres, self._sigma, n_samples, rng) for w in weights])
-
-    def _pair_density(self, X, Y):
-        X, Y = self._check_pair(X, Y)
-        xp, weights = array_namespace(X), self.weights_at(X)
-
-        def of(rows):
-            return xp.sum(weights[rows, :] * xp.exp(self._log_components(Y[rows, :])), axis=1)
-
-        return self._by_blocks(Y, of)
+        return np.stack([_reject(w, centres, self._sigma, n, rng) for w in weights])
 
 
 def divided_by_sums(weights, remedy: str, *, negative: bool = False):

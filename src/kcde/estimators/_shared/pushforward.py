@@ -1,7 +1,6 @@
 """Densities that are the law of y = T_x(z), z standard normal: what follows from T alone."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from math import log, pi
 
 import numpy as np
@@ -9,9 +8,9 @@ from scipy.special import ndtri
 
 from kcde.arrays import array_namespace, normal_cdf
 from kcde.estimators._shared.mixture import normal_crps
-from kcde.estimators._shared.rows import by_blocks
+from kcde.estimators._shared.rows import by_blocks, sum_over
 from kcde.estimators.base import ConditionalDensity
-from kcde.seeding import generator, rng_of
+from kcde.seeding import rng_of
 
 _HERMITE_NODES = 64
 DRAWS = 20_000
@@ -45,38 +44,23 @@ class Pushforward(ConditionalDensity):
         shift, scale = self._line(X)
         return shift + scale * array_namespace(X).asarray(ndtri(p))
 
-    def conditional_expectation(self, f: Callable, X):
-        """Return E[f(Y)|x], shape (n, q), without renormalising.
+    def _expectation(self, f, X):
+        """By Gauss-Hermite quadrature in z where d_y = 1, otherwise over draws of z and -z in turn.
 
-        By Gauss-Hermite quadrature in z where d_y = 1, exact for polynomials of T_x up to degree
-        127; otherwise the mean over 20,000 draws with a fixed seed, z and -z in turn.
-
-        Parameters
-        ----------
-        f
-            Maps (k, d_y) to (k, q).
-        X
-            Shape (n, d_x).
+        The former is exact for polynomials of T_x up to degree 127.
         """
-        X = self._check_features(X)
         xp = array_namespace(X)
         nodes, weights = normal_nodes(self.n_outputs_)
         nodes, weights = xp.asarray(nodes[None]), xp.asarray(weights)
 
         def of(rows):
-            points = self._push(X[rows, :], nodes)
-            values = f(xp.reshape(points, (-1, self.n_outputs_)))
-            values = xp.reshape(values, (*points.shape[:2], -1))
-            return xp.sum(weights[None, :, None] * values, axis=1)
+            return sum_over(f, self._push(X[rows, :], nodes), weights)
 
         return by_blocks(of, X.shape[0], nodes.shape[1] * self.n_outputs_, like=X)
 
-    def sample(self, X, n: int, random_state):
-        """Draw from p(y|x) exactly, as T_x of normal draws; shape (n, k, d_y)."""
-        rng, X = generator(random_state), self._check_features(X)
-        xp = array_namespace(X)
+    def _draws(self, X, n, rng):
         draws = rng.standard_normal((X.shape[0], n, self.n_outputs_))
-        return self._push(X, xp.asarray(draws))
+        return self._push(X, array_namespace(X).asarray(draws))
 
 
 class NormalResiduals(Pushforward):
@@ -86,17 +70,12 @@ class NormalResiduals(Pushforward):
         """Return E[Y|x] = m(x), shape (n, d_y), for X (n, d_x)."""
         return self._line(self._check_features(X))[0]
 
-    def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
+    def _log_density(self, X, Y):
         return _log_normal(Y, *self._line(X))
 
-    def log_density_at(self, Y) -> Callable:
-        """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, d_y)."""
-        Y = self._check_outputs(Y)[None, :, :]
-
+    def _log_density_at(self, Y):
         def at(X):
-            mean, std = self._line(self._check_features(X))
+            mean, std = self._line(X)
             return _log_normal(Y, mean[:, None, :], std[:, None, :])
 
         return at

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks
+from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.units import Units, translated
 
 LARGEST_VALUE = 1e100
@@ -93,6 +93,28 @@ def by_blocks(function: Callable, n: int, width: int, *, like):
     return array_namespace(like).concat(
         [function(rows) for rows in row_blocks(n, width, like=like)]
     )
+
+
+def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows (m, d), sorted, and which of them each row is, shape (n,)."""
+    if not X.shape[1]:
+        return X[:1], np.zeros(len(X), dtype=np.intp)
+    distinct, member = np.unique(X, axis=0, return_inverse=True)
+    return distinct, member.reshape(-1)
+
+
+def sum_over(f: Callable, points, weights):
+    """Return Σ_j w_j f(y_ij), shape (n, q), at points y (n, k, d) with weights w (k,)."""
+    xp = array_namespace(points)
+    values = f(xp.reshape(points, (-1, points.shape[2])))
+    return xp.sum(weights[None, :, None] * xp.reshape(values, (*points.shape[:2], -1)), axis=1)
+
+
+def drawn_places(cumulative: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Return places (m, n) drawn by weights of which rows (m, k) are the cumulative sums."""
+    uniform = rng.random((len(cumulative), n)) * cumulative[:, -1:]
+    pairs = zip(cumulative, uniform, strict=True)
+    return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
 
 
 def some_columns(X: np.ndarray) -> np.ndarray:
@@ -268,19 +290,24 @@ class RowChecks:
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit first")
         return self
 
+    def _here(self, array):
+        """Return an array where the estimator computes: on the host, if it is of numpy alone."""
+        return array if self.tags.array_api else to_numpy(array)
+
     def _check_features(self, X):
         """Return checked X (n, d_x); None is one row of a model without x."""
         columns = self._check_fitted().n_features_in_
         if X is None and not columns:
             return self._no_x
         self._check_feature_names(X)
-        return check_rows("X", X, columns, some=True, largest=self._largest)
+        return self._here(check_rows("X", X, columns, some=True, largest=self._largest))
 
     def _check_outputs(self, Y):
         """Return checked Y (n, d_y)."""
         columns = self._check_fitted().n_outputs_
         check_names(Y, self._output_names)
-        return check_rows("Y", Y, columns, vector=True, some=True, largest=self._largest)
+        Y = check_rows("Y", Y, columns, vector=True, some=True, largest=self._largest)
+        return self._here(Y)
 
     def _check_pair(self, X, Y):
         """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""
@@ -296,11 +323,14 @@ def column_std(values: np.ndarray) -> np.ndarray:
     Deviations are divided by the largest before they are squared, so that those of 1e-300 do not
     come out as 0; it is 0 where a column is constant.
     """
-    deviations = values - np.mean(values, axis=0)
-    constant = np.ptp(values, axis=0) == 0
-    size = np.where(constant, 1.0, np.max(np.abs(deviations), axis=0))
-    root = np.sqrt(np.mean((deviations / size) ** 2, axis=0))
-    return np.where(constant, 0.0, size * root)
+    root = root_mean_square(values - np.mean(values, axis=0))
+    return np.where(np.ptp(values, axis=0) == 0, 0.0, root)
+
+
+def root_mean_square(values: np.ndarray) -> np.ndarray:
+    """Return it for each column, whatever their scale, shape (d,)."""
+    size = np.max(np.abs(values), axis=0)
+    return size * np.sqrt(np.mean((values / np.where(size > 0, size, 1.0)) ** 2, axis=0))
 
 
 class MissingLibraryError(ModuleNotFoundError, ValueError):

@@ -93,7 +93,7 @@ def _moments_back(units: Units, found: tuple) -> tuple:
 _BACK: dict[str, Callable] = {
     **dict.fromkeys(("log_density", "log_density_at", "log_density_by_order"), _per_log),
     **dict.fromkeys(("log_unnormalized", "log_unnormalized_at"), _per_log),
-    **dict.fromkeys(("mean", "predict", "quantile", "interval", "mode"), Units.restore),
+    **dict.fromkeys(("mean", "predict", "quantile", "interval"), Units.restore),
     **dict.fromkeys(("sample", "sample_snapshot"), Units.restore),
     **dict.fromkeys(("std", "crps"), Units.spread),
     **dict.fromkeys(("pdf", "density_at"), lambda u, p: p * float(np.exp(-u.log_scale))),
@@ -112,7 +112,7 @@ _OF_FIT |= {"plot", "score", "transform_x", "transform_y"}
 """Methods that are asked as they are."""
 
 _SHAPED_AS_Y = ("predict", "std", "sample")
-_FRAMED = {"mean", "std", "variance", "log_density", "pdf", "cdf", "crps", "mode"}
+_FRAMED = {"mean", "std", "variance", "log_density", "pdf", "cdf", "crps"}
 _FRAMED |= {"quantile", "interval"}
 """Methods whose answers to a data frame have its index; `predict` and draws are arrays."""
 
@@ -170,14 +170,11 @@ def _bring(model, units: Units | None, given: dict) -> None:
 def _brought_back(model, name: str, found):
     """Return what a method returned, a value or a function of x, in the units of `fit`."""
     units = model._units
-    back = partial(_BACK[name], units) if name in _BACK and units.mean_y is not None else _same
+    known = name in _BACK and units.mean_y is not None
+    back = partial(_BACK[name], units) if known else lambda found: found
     if not callable(found):
         return back(found)
     return lambda X: back(found(units.x(model._check_features(X))))
-
-
-def _same(found):
-    return found
 
 
 def _framed(found, index, columns, name: str):
