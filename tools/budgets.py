@@ -19,9 +19,9 @@ ROOMS = {
     "data": (1150, ["data"]),
     "experiments": (3296, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (8650, ["estimators"]),
+    "estimators": (8692, ["estimators"]),
     "numerics": (
-        2179,
+        2216,
         [
             "arrays",
             "linalg",
@@ -39,10 +39,10 @@ ROOMS = {
     ),
     "evidence": (950, ["evidence"]),
     "pages": (700, ["pages"]),
-    "papers": (4750, ["papers"]),
-    "table": (1800, ["comparison", "tabular", "table_model"]),
+    "papers": (4755, ["papers"]),
+    "table": (2025, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        750,
+        787,
         [
             "cli",
             "scores",
@@ -58,7 +58,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 716
-TESTS = 14250
+TESTS = 14310
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -78,7 +78,7 @@ class LogScaled(Wrapper):
         """Return E[f(Y)|x], shape (n, q)."""
         return self._inside.conditional_expectation(lambda t: f(array_namespace(t).exp(t)), X)
 
-    mean, variance, mode = Distribution.mean, Distribution.variance, Distribution.mode
+    mean, variance = Distribution.mean, Distribution.variance
 
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) of pairs, shape (n,)."""
