@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1150, ["data"]),
     "experiments": (3325, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (8912, ["estimators"]),
+    "estimators": (8916, ["estimators"]),
     "numerics": (
         2270,
         [
