@@ -123,7 +123,7 @@ class TableModel:
         `refuse`, or `drop`: rows with missing values are left out of the fit.
     log_y
         Whether the method sees log y, of y > 0; answers stay in the units of y. Means are then by
-        quadrature of the density.
+        quadrature of the density, in which y counts as at most ten times the largest in training.
     conformal
         Share of the rows that calibrate `interval` by split conformal prediction, e.g. 0.25; None:
         intervals are those of the density.

@@ -9,14 +9,15 @@ from kcde.estimators._shared.rows import by_blocks, check_pairs
 from kcde.estimators.standardised import Wrapper
 from kcde.seeding import rng_of
 
-_DRAWS = 500
+_DRAWS, _BEYOND = 500, 10.0
 
 
 class LogScaled(Wrapper):
     """Any density of one y > 0 given x, fitted to log y: log p(y|x) = log p̃(log y|x) - log y.
 
-    Quantiles, intervals and draws are those of log y, by exp; moments are by quadrature of exp, and
-    the CRPS by 500 draws for each x. Where y ≤ 0 the density is 0.
+    Quantiles, intervals and draws are those of log y, by exp; the CRPS is by 500 draws for each x.
+    Moments are by quadrature, in which y counts as at most ten times the largest of the training
+    rows: of heavy tails of log y there would be none. Where y ≤ 0 the density is 0.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ class LogScaled(Wrapper):
     ----------
     estimator_
         The fitted clone.
+    highest_
+        The largest log y that moments see.
     """
 
     def __init__(self, estimator):
@@ -46,6 +49,7 @@ class LogScaled(Wrapper):
             raise ValueError("Y must be positive for its logarithm; got values that are not")
         self._reset()
         self.estimator_ = clone(self.estimator).fit(given, xp.log(Y), groups)
+        self.highest_ = float(xp.log(_BEYOND * xp.max(Y)))
         self._record_input(given, X, Y, outputs)
         self._open(None, outputs)
         return self
@@ -76,7 +80,11 @@ class LogScaled(Wrapper):
 
     def conditional_expectation(self, f, X):
         """Return E[f(Y)|x], shape (n, q)."""
-        return self._inside.conditional_expectation(lambda t: f(array_namespace(t).exp(t)), X)
+
+        def of_log(t):
+            return f(self._exp(array_namespace(t).clip(t, max=self.highest_)))
+
+        return self._inside.conditional_expectation(of_log, X)
 
     mean, variance = Distribution.mean, Distribution.variance
 
