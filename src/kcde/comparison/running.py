@@ -523,6 +523,8 @@ def run(
 
     `budget` is in seconds, `jobs` the number of processes, and `say` is told what is done.
     """
+    # A worker whose memory has grown is replaced, which is no matter.
+    warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
     steps, workers, found = sizes(plan), Workers(plan, budget, jobs), Run(list(names))
     found.rows, found.splits = steps[0], list(range(min(FIRST_SPLITS, len(plan.splits))))
     reached = {}
