@@ -1,7 +1,6 @@
 """Mean and quantiles of one y by an estimator of conditional expectations."""
 
 from copy import copy
-from math import sqrt
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -10,10 +9,7 @@ from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.distribution import check_probabilities, tails
-from kcde.estimators._shared.marginal_likelihood import (
-    Hyperparameters,
-    maximise_marginal_likelihood,
-)
+from kcde.estimators._shared.marginal_likelihood import relevant_lengths
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, group_labels
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators._shared.units import Units, without_standardising
@@ -30,16 +26,16 @@ REGULARIZATIONS = 10.0 ** -np.arange(1.0, 9.0)
 
 _THRESHOLDS, _JUDGED = 256, 19
 _RANK = 300
-_TUNING_ROWS, _RELEVANCE_ROWS, _MEDIAN_ROWS, _MOST_RATIO = 20_000, 800, 1000, 100.0
+_TUNING_ROWS, _MEDIAN_ROWS = 20_000, 1000
 
 
 class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
     """Predict mean, quantiles and probabilities of one y given x, from up to millions of rows.
 
     By an estimator of conditional expectations, `JDL`, `JPDL` or `CME`, which has no density:
-    F(t|x) = E[1{Y ≤ t}|x] at 256 quantiles t of the training y, or at all values where there are
-    fewer. It is clipped to [0, 1] and made monotone; between the quantiles it is linear. The mean
-    is as estimated. What is kept of the rows does not grow with their number.
+    F(t|x) = E[1{Y ≤ t}|x] (jdl, equations 5 and 51) at 256 quantiles t of the training y, or at all
+    values where there are fewer. It is clipped to [0, 1] and made monotone; between the quantiles
+    it is linear. The mean is as estimated. What is kept does not grow with the number of rows.
 
     A random fifth of at most 20,000 rows chooses what the estimator leaves None: bandwidths ½, 1
     and 2 times the median distance over √2, those of x alike or in the ratios of a Gaussian
@@ -283,19 +279,10 @@ def _bandwidths(model, X, Y, rng) -> list[dict]:
     }
     ratios = [np.ones(X.shape[1])]
     if "bandwidth_x" in names and X.shape[1] > 1:
-        ratios.append(_relevance(X, Y, rng))
+        ratios.append(relevant_lengths(X, Y[:, 0], rng))
     options: list[dict] = [{}]
     for name, each in middle.items():
         shapes = ratios if name == "bandwidth_x" else [1.0]
         more = [{name: factor * each * shape} for shape in shapes for factor in FACTORS]
         options = [known | new for known in options for new in more]
     return options
-
-
-def _relevance(X, Y, rng) -> np.ndarray:
-    """Return the ratios of the bandwidths of a Gaussian process, mean inverse square 1, (d,)."""
-    rows = subsample(Y.shape[0], _RELEVANCE_ROWS, rng)
-    x, y = to_numpy(take_rows(X, rows)), to_numpy(take_rows(Y, rows))[:, 0]
-    found = maximise_marginal_likelihood(x, y - y.mean(), Hyperparameters(None, None, None))
-    lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
-    return lengths * sqrt(np.mean(lengths**-2.0))

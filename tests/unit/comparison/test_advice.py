@@ -30,7 +30,8 @@ def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", **g
                 said = {"status": "failed", "detail": "singular"}
             said |= {"seconds": 1.0, "n_train": 40, "n_test": tested}
             found[method].append(Scored(said, {}))
-    run = Run(list(scores), 40, splits=list(range(6)), scores=found, **given)
+    count = max(map(len, scores.values()), default=0)
+    run = Run(list(scores), 40, splits=list(range(count)), scores=found, **given)
     split = Split(np.arange(40), np.arange(10))
     plan = Plan("", given.get("kind", "forward"), (split,) * 6, None, None, column="when")
     splits = by_split(run)
@@ -103,11 +104,12 @@ def test_who_is_advised(scores, options, advised):
     assert ("What would settle it" in advice.sentence) is (advised is None)
 
 
-def test_fewer_splits_end_in_no_advice_and_not_in_another_method():
+@pytest.mark.parametrize("count", range(2, 7))
+def test_fewer_splits_end_in_no_advice_and_not_in_another_method(count):
     rng = np.random.default_rng(0)
     scores = {"MarginalKDE": -1.0, "KCEF": -0.3, "LSCDE": -0.25, "NADE": -0.2}
-    scores = {name: value + 0.1 * rng.normal(size=6) for name, value in scores.items()}
-    table, advice = compared(scores)
+    scores = {name: value + 0.1 * rng.normal(size=6)[:count] for name, value in scores.items()}
+    table, advice = compared(scores, risks={"NADE": 9.0, "KCEF": 9.0})
     assert advice.method in (None, table["method"][0])
 
 

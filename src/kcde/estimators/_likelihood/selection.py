@@ -11,12 +11,9 @@ import numpy as np
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._shared.floored import LocationScale
-from kcde.estimators._shared.marginal_likelihood import (
-    Hyperparameters,
-    maximise_marginal_likelihood,
-)
+from kcde.estimators._shared.marginal_likelihood import relevant_lengths
 from kcde.panels import NODES_PER_PANEL
-from kcde.selection import complement, subsample
+from kcde.selection import complement
 
 WIDTHS_X = (0.4, 0.8, 1.6, 3.2, 6.4)
 """Candidates of σ_x, in √d standard deviations of x."""
@@ -27,7 +24,7 @@ WIDTHS_Y = (0.25, 0.5, 1.0, 2.0)
 REGULARIZATIONS = 10.0 ** -np.arange(9)
 """λ of a path, downwards: 1 to 1e-8."""
 
-_RELEVANCE_FROM, _RELEVANCE_ROWS, _MOST_RATIO = 1000, 800, 100.0
+_RELEVANCE_FROM = 1000  # rows
 _FADE, _SHARPEN, _STEPS = 2.2, 0.45, 3
 _NARROWEST, _WIDEST = 0.1, 60.0  # of a column, in its standard deviations
 _FINER, _ROUNDS = (0.7, 1.4), 5
@@ -91,17 +88,8 @@ class HeldOut:
         return self._inputs(tuple(map(float, widths.x)), rank, seed)
 
     def relevance(self, seed: int) -> np.ndarray:
-        """Return the ratios of the bandwidths of a Gaussian process with the same y, shape (d,).
-
-        They are those of the largest marginal likelihood of at most 800 rows (automatic relevance
-        determination), of one another at most a hundred times, scaled so that the mean of their
-        inverse squares is 1: the mean distance between standardised rows stays.
-        """
-        chosen = subsample(self.X.shape[0], _RELEVANCE_ROWS, np.random.default_rng(seed))
-        X, y = (to_numpy(take_rows(each, chosen)) for each in (self.X, self.y[:, 0]))
-        found = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
-        lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
-        return lengths * sqrt(np.mean(lengths**-2.0))
+        """Return the ratios of the bandwidths of a Gaussian process with the same y, shape (d,)."""
+        return relevant_lengths(self.X, self.y[:, 0], np.random.default_rng(seed))
 
     def path(self, widths: Widths, ranks, regularizations, seed: int) -> Scored:
         """Return the scores of the best λ of a decreasing sequence, each from the last Θ on.

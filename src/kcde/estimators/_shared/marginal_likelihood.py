@@ -17,7 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+from kcde.arrays import take_rows, to_numpy
 from kcde.memory import require_memory
+from kcde.selection import subsample
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,7 @@ _SIGNAL = (1.0, 1e-2, 1e2)
 _NOISE = (0.3, 1e-3, 1e1)
 _ITERATIONS = 100
 _GAIN = 1e-7
+_RELEVANCE_ROWS, _MOST_RATIO = 800, 100.0
 _FAR = 1e3  # standard deviations of a mean from 0, from which a column is centred
 _FEWER = "let fewer rows take part in it (tuning_rows), or give all hyper-parameters"
 
@@ -37,6 +40,20 @@ class Hyperparameters(NamedTuple):
     bandwidth: np.ndarray | None
     signal_std: float | None
     noise_std: float | None
+
+
+def relevant_lengths(X, y, rng: np.random.Generator) -> np.ndarray:
+    """Return the ratios of the bandwidths of the columns of x, shape (d,).
+
+    They are those of the largest marginal likelihood of at most 800 rows (automatic relevance
+    determination), of one another at most a hundred times, scaled so that the mean of their inverse
+    squares is 1: the mean distance between standardised rows stays.
+    """
+    chosen = subsample(X.shape[0], _RELEVANCE_ROWS, rng)
+    X, y = (to_numpy(take_rows(each, chosen)) for each in (X, y))
+    found = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
+    lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
+    return lengths * np.sqrt(np.mean(lengths**-2.0))
 
 
 def maximise_marginal_likelihood(
