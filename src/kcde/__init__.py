@@ -9,7 +9,7 @@ Estimators are scikit-learn's: `LikelihoodKCEF().fit(X, y)`, then `predict`, `st
 - Normal densities: `LinearGaussian`, `GaussianProcess`, `NGBoost`; for several y,
   `ConditionalRealNVP` and `ConditionalMAF`.
 - Baselines: `MarginalKDE`, `ResidualKDE`. Around others: `Conformal`, `Defensive`, `Standardised`.
-- Expectations from many rows: `JDL`, `CME`, `JPDL`; and quantiles, by `Quantiles(JDL())`.
+- Expectations from many rows: `JDL`, `CME`, `JPDL`; and quantiles, by `Quantiles`.
 - Two classes: `KernelLogisticRegression`.
 - Several y, one after the other: `JointDensity`.
 

@@ -89,7 +89,8 @@ def unfitted(
     if by_expectations(method):
         if log_y:
             raise ValueError(f"{method} has no density, which log y needs: leave --log-y out")
-        return Quantiles(methods.make(method, **(options or {})), random_state=seed)
+        chosen = {"regularization": None} | dict(options or {})
+        return Quantiles(methods.make(method, **chosen), random_state=seed)
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     made = methods.make(method, **(options or {}))

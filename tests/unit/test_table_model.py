@@ -130,6 +130,7 @@ def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call, change, message
         ("KCEF-F", "{}", "joint density"),
         ("KCEF-l", "{}", "did you mean `KCEF"),
         ("LinearGaussian", '{"regularization": "x"}', "regularization"),
+        ("JDL", '{"regularization": -1}', "regularization"),
         ("GP-ML", '{"none": 1}', "none"),
     ],
 )

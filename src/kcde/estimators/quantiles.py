@@ -44,9 +44,10 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     estimator
-        An unfitted `JDL`, `JPDL` or `CME`. Where `max_rank` is None it is 300.
+        An unfitted `JDL`, `JPDL` or `CME`; bandwidths and λ that are None are chosen. Where
+        `max_rank` is None it is 300.
     choose
-        Whether to choose; False: the estimator as it is.
+        Whether to choose; False: the estimator as it is, with its own rule for bandwidths.
     random_state
         Seeds the rows that choose.
 
@@ -65,7 +66,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
     >>> from kcde import JDL, Quantiles
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 1))
-    >>> model = Quantiles(JDL()).fit(X, X[:, 0] + 0.3 * rng.normal(size=300))
+    >>> model = Quantiles(JDL(regularization=None)).fit(X, X[:, 0] + 0.3 * rng.normal(size=300))
     >>> model.quantile(X[:2], [0.1, 0.5, 0.9]).shape
     (2, 3)
     """
@@ -124,9 +125,10 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
         thresholds = _thresholds(train[1], _JUDGED)
         truth = to_numpy(_below(thresholds)(test[1]))
         best = None
+        path_of = REGULARIZATIONS if model.regularization is None else [model.regularization]
         for options in _bandwidths(model, *train, rng):
             candidate = _capped(model, len(rest)).set_params(**options)
-            path = candidate.fit_path(*train, REGULARIZATIONS, return_errors=True)
+            path = candidate.fit_path(*train, path_of, return_errors=True)
             fitted = [each for each in path if isinstance(each, LowRankConditional)]
             if not fitted:
                 continue

@@ -33,7 +33,7 @@ def test_they_are_those_of_the_weights_on_the_training_rows(kind):
 
 def test_many_rows_keep_few_numbers_and_come_near_the_law():
     X, y = pairs(3000)
-    model, (at, y_at) = Quantiles(JDL()).fit(X, y), pairs(1000, seed=1)
+    model, (at, y_at) = Quantiles(JDL(regularization=None)).fit(X, y), pairs(1000, seed=1)
     scale = 0.3 * (1.0 + np.abs(at[:, 0]))
     found, p = model.quantile(at, [0.05, 0.5, 0.95]), np.array([0.05, 0.5, 0.95])
     expected = np.sin(at[:, 0])[:, None] + scale[:, None] * stats.norm.ppf(p)
