@@ -26,8 +26,17 @@ import pandas as pd
 from kcde import methods as known_methods
 from kcde import tabular
 from kcde.comparison import page, running
-from kcde.comparison.advice import CRPS, LOG_DENSITY, Advice, advise, by_split, ranked
-from kcde.comparison.running import RANDOM, SPLITS, TRAIN_ROWS, Plan, make, misleading
+from kcde.comparison.advice import Advice, advise, by_split, ranked
+from kcde.comparison.running import (
+    CRPS,
+    LOG_DENSITY,
+    RANDOM,
+    SPLITS,
+    TRAIN_ROWS,
+    Plan,
+    make,
+    misleading,
+)
 from kcde.files import atomic
 from kcde.methods import BASELINE
 from kcde.seeding import rng_of

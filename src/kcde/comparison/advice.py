@@ -24,15 +24,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from kcde.comparison.running import FAILED, FORWARD, GROUPS, REMEDY, Plan, Run
+from kcde.comparison.running import CRPS, FAILED, FORWARD, GROUPS, LOG_DENSITY, REMEDY, Plan, Run
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES, paired_t_test
 from kcde.seeding import rng_of
 from kcde.table_model import savable
-
-LOG_DENSITY, CRPS = "log_density", "crps"
-"""What methods are ranked by: the held-out log density in nats, higher is better, or, where y has
-ties, the continuous ranked probability score in the units of y, lower is better."""
 
 WORST_LOSS = "worst_loss"
 """Mean of -log p over the twentieth of the test rows with the lowest, in nats."""

@@ -10,8 +10,8 @@ import pandas as pd
 
 import kcde
 from kcde import tabular
-from kcde.comparison.advice import CRPS, LOG_DENSITY, in_units
-from kcde.comparison.running import FORWARD, GROUPS, RANDOM
+from kcde.comparison.advice import in_units
+from kcde.comparison.running import CRPS, FORWARD, GROUPS, LOG_DENSITY, RANDOM
 from kcde.methods import BASELINE
 from kcde.pages import render as render_page
 from kcde.pages import style

@@ -321,6 +321,10 @@ CONTENDERS = ("LikelihoodKCEF", "QuantileForest", "LinearGaussian", "ResidualKDE
 CONTENDERS += ("GaussianProcess-ML", "KCEF-LL-defensive", "NGBoost", "NADE")
 """What is compared by default beside the density that ignores x, the most useful first."""
 
+LOG_DENSITY, CRPS = "log_density", "crps"
+"""What methods are ranked by: the held-out log density in nats, higher is better, or, where y has
+ties, the continuous ranked probability score in the units of y, lower is better."""
+
 OK, FAILED = "ok", "failed"
 """What can become of a split."""
 
@@ -517,7 +521,7 @@ def run(
     budget: float,
     say: Callable[[str], None],
     jobs: int = 1,
-    rank_by: str = "log_density",
+    rank_by: str = LOG_DENSITY,
 ) -> Run:
     """Score methods on the splits of a plan, and go on where an earlier run stopped.
 
@@ -622,7 +626,7 @@ def _first(plan, names: Sequence[str], found: Run, rank_by: str) -> str | None:
         said = [scored.said for scored in _done(plan, name, found.rows)]
         if all(each["status"] == OK for each in said):
             mean = np.mean([each[rank_by] for each in said])
-            values[name] = mean if rank_by == "log_density" else -mean
+            values[name] = mean if rank_by == LOG_DENSITY else -mean
     return max(values, key=values.get, default=None)
 
 
