@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (950, ["evidence"]),
     "pages": (700, ["pages"]),
     "papers": (4755, ["papers"]),
-    "table": (2025, ["comparison", "tabular", "table_model"]),
+    "table": (2035, ["comparison", "tabular", "table_model"]),
     "the rest": (
         787,
         [
