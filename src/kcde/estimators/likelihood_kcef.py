@@ -77,7 +77,7 @@ class LowRankFamily(ConditionalDensity):
         self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng, constant=False)
         ends = [(float(to_numpy(y).min()), float(to_numpy(y).max())) for _, y in source.blocks()]
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
-        self._span = likelihood.support(low, high, sigma_y, self.base.scale)
+        self._span = likelihood.support(low, high, sigma_y, self.base)
         xp, few = array_namespace(X), likelihood.ArrayRows(X, Y)
         single = n >= FLOAT32_FROM
         self._solve(source, few, xp.float32 if single else xp.float64)

@@ -95,10 +95,11 @@ class OutputGrid(NamedTuple):
         )
 
 
-def support(low: float, high: float, bandwidth: float, scale: float) -> tuple[float, float, float]:
-    """Return where T can differ from 0, and a panel width that resolves a smooth exp T."""
-    margin = _MARGIN * bandwidth
-    return low - margin, high + margin, min(_PANEL * bandwidth, scale)
+def support(low: float, high: float, bandwidth: float, base) -> tuple[float, float, float]:
+    """Return where T and a base with a bandwidth vary, and a panel width that resolves both."""
+    own = getattr(base, "bandwidth", bandwidth)
+    margin = _MARGIN * max(bandwidth, own)
+    return low - margin, high + margin, min(_PANEL * min(bandwidth, own), base.scale)
 
 
 def node_places(features: KernelFeatures, span: tuple, finer: int = 1) -> np.ndarray:

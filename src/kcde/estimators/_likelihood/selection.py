@@ -137,7 +137,7 @@ class _Outputs:
         self._base, self._like, self._grids = base, y, {}
         self.features = likelihood.KernelFeatures.of_rows(y, width, rank, rng, constant=False)
         self.psi = self.features.by_blocks(y, _type_for(y))
-        self._span = likelihood.support(*self._ends, width, base.scale)
+        self._span = likelihood.support(*self._ends, width, base)
 
     def grid(self, finer: int) -> likelihood.OutputGrid:
         """Return the nodes of so many times the panels."""
