@@ -25,7 +25,7 @@ from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature
-from kcde.panels import filled, is_wide, mass_outside, numbered
+from kcde.panels import filled, is_wide, numbered
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 
@@ -51,7 +51,7 @@ _NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all no
 
 @dataclass(eq=False, repr=False)
 class LowRankFamily(ConditionalDensity):
-    """q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x) with given σ_x (d,) and σ_y, λ, most centres of x and y.
+    """q(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x) with given σ_x (d,) and σ_y, λ, most centres of x and y.
 
     See `LikelihoodKCEF`; `theta_` is Θ (r_x, r_y), and `iterations_` are those of all paths.
     """
@@ -73,11 +73,13 @@ class LowRankFamily(ConditionalDensity):
         X, Y = source.take(subsample(n, likelihood.PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
-        self._x = likelihood.KernelFeatures.of_rows(X, sigma_x, rank_x, rng, constant=True)
+        self._x = likelihood.KernelFeatures.of_rows(
+            X, sigma_x, rank_x, rng, constant=not X.shape[1]
+        )
         self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng, constant=False)
         ends = [(float(to_numpy(y).min()), float(to_numpy(y).max())) for _, y in source.blocks()]
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
-        self._span = likelihood.support(low, high, sigma_y, self.base)
+        self._span = likelihood.support(low, high, self._y, self.base)
         xp, few = array_namespace(X), likelihood.ArrayRows(X, Y)
         single = n >= FLOAT32_FROM
         self._solve(source, few, xp.float32 if single else xp.float64)
@@ -149,16 +151,14 @@ class LowRankFamily(ConditionalDensity):
         return by_blocks(lambda rows: self._x(X[rows, :]) @ theta, X.shape[0], width, like=X)
 
     def _at(self, Y) -> Callable:
-        """Return a function from coefficients to log q_0(Y) + T, shape (n, q)."""
+        """Return a function from coefficients to log q(Y) + T, shape (n, q)."""
         psi, log_base = self._y(Y), self.base.log_density(Y[:, 0])
         return lambda coefficients: coefficients @ psi.T + log_base[None, :]
 
     def _log_normaliser(self, coefficients):
-        span, pieces = self._span, None
-        outside = self.base.outside(*span[:2])
-        if is_wide(span):
-            pieces = self._y.pieces(span[2])
-            outside = mass_outside(pieces, self.base.outside)
+        span = self._span
+        pieces = likelihood.pieces(self._y, self.base, span[2]) if is_wide(span) else None
+        outside = likelihood.mass_beyond(self.base, span, pieces)
 
         def of(rows):
             some, how = coefficients[rows, :], {"pieces": pieces, "outside": outside}
@@ -199,7 +199,14 @@ class LowRankFamily(ConditionalDensity):
         return self.base.location - tail, self.base.location + tail
 
     def _pieces(self):
-        return filled(self._y.pieces(self._span[2]), *self._base_ends(), self.base.scale)
+        pieces = likelihood.pieces(self._y, self.base, self._span[2])
+        return filled(pieces, *self._base_ends(), self.base.scale)
+
+    def as_base(self) -> likelihood.Marginal:
+        """Return the density of y without x, of a fit to no columns."""
+        given = self._coefficients(self._no_x)
+        log_z = float(to_numpy(self._log_normaliser(given))[0])
+        return likelihood.Marginal(self.base, self._y, given[0, :], log_z)
 
 
 @dataclass(eq=False, repr=False)
@@ -208,19 +215,21 @@ class LikelihoodKCEF(Floored):
 
     `predict` gives the mean of y, `score` the mean log density of rows.
 
-    (1 - ε) q_0(y) exp(T(x, y)) / Z(x) + ε t(y), by penalised maximum likelihood, for d_y = 1.
+    (1 - ε) q(y) exp(T(x, y)) / Z(x) + ε t(y), by penalised maximum likelihood, for d_y = 1.
 
-    T is in the RKHS of (1 + k_X(x, x′)) k(y, y′), both Gaussian, as that of KCEF; but where KCEF
+    T is in the RKHS of k_X(x, x′) k(y, y′), both Gaussian; but where KCEF
     matches scores, this minimises -mean log p + λ/2 ‖T‖², the objective that dde (Dai et al.,
     equation 5) reaches by a saddle point. With one y the normaliser is an integral over a line, and
     the problem smooth and convex: it is solved outright, in a space of low rank,
-    T(x, y) = φ(x)ᵀ Θ ψ(y), φ = [1, k(x, C) B], ψ(y) = k(y, C′) B′, whose centres are chosen by
+    T(x, y) = φ(x)ᵀ Θ ψ(y), φ = k(x, C) B, ψ(y) = k(y, C′) B′, whose centres are chosen by
     randomly pivoted Cholesky. L-BFGS goes down a path of λ on at most 10,000 rows, and from there
     over all, in coordinates preconditioned by the spectra of φᵀφ/n and of the mean of Cov[ψ|x];
     log Z is by quadrature over nodes that all x share, refined until its mean moves by less than
     1e-4 nats.
 
-    q_0 is normal, and t, Student's with two degrees of freedom, bounds the loss of a point at
+    q is the density of y alone, of the same kind with φ = 1, whose own σ_y and λ are chosen first.
+    T vanishes far from all rows of x, where the prediction is then that density.
+    Its base is normal; and t, Student's with two degrees of freedom, bounds the loss of a point at
     -log(ε t(y)). It costs -log(1 - ε) elsewhere, so that ε falls with n: 0.01
     up to 1000 rows, 10/n from there. This rule is from the gap of a fixed ε to a known density of
     made-up data, 0.02 nats at n = 100,000, of which 0.01 were the floor's.
@@ -247,7 +256,7 @@ class LikelihoodKCEF(Floored):
     weight
         ε, in (0, 1). None: the smaller of 0.01 and 10/n.
     base_std
-        Standard deviation of q_0, which is around the mean of the training y, in theirs.
+        Standard deviation of the normal base of q, around the mean of the training y, in theirs.
     folds
         Of the cross-validation, up to 4000 rows; three shuffles of them below 60 rows. With more
         rows a quarter is held out once.
@@ -282,7 +291,8 @@ class LikelihoodKCEF(Floored):
 
     selection_rule: ClassVar[str] = (
         "a σ for each column of x, σ_y and λ by the 5-fold held-out likelihood of the mixture that "
-        "is scored (above 4000 rows a quarter is held out once): a search from the middle of a "
+        "is scored (above 4000 rows a quarter is held out once), those of the density of y alone "
+        "before; then a search from the middle of a "
         "5 × 4 grid of common σ, each with a path of λ (1 to 1e-8); from 1000 rows on also with "
         "the σ_x in the ratios that a Gaussian process finds, then column by column, each where "
         "that gains more than a standard error; then all together; above 20,000 rows, the most "
@@ -376,8 +386,14 @@ class LikelihoodKCEF(Floored):
             y = float(as_bandwidths(y, 1, "bandwidth_y")[0])
             y = y if self.standardize else y / self._scales.std
         self.cv_results_ = {}
+        scaled = X / array_namespace(X).asarray(self._scales.x)
+        scaled = scaled, (Y - self._scales.mean) / self._scales.std
+        base = Normal(0.0, self.base_std)
+        own = Normal(self._scales.mean, self.base_std * self._scales.std)
+        if X.shape[1]:
+            base, own = self._marginals(scaled, Y, tuning, (base, own), rng)
         if x is None or y is None or regularization is None:
-            chosen, rows = self._select(X, Y, tuning, (x, y, regularization), rng)
+            chosen, rows = self._select(scaled, tuning, (x, y, regularization), base, rng)
             (x, y), best, count = chosen
             regularization = best.regularization
             share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
@@ -395,27 +411,37 @@ class LikelihoodKCEF(Floored):
             (self.bandwidth_x_, float(self.bandwidth_y_[0])),
             self.regularization_,
             (self.rank_x or rank_x, self.rank_y),
-            Normal(self._scales.mean, self.base_std * self._scales.std),
+            own,
             self.random_state,
         ).fit_rows(source)
 
-    def _select(self, X, Y, tuning, given, rng) -> tuple[tuple, int]:
-        """Return the choice by the rows X, Y, numbered `tuning`, and how many a fit of it had."""
-        X = X / array_namespace(X).asarray(self._scales.x)
-        y = (Y - self._scales.mean) / self._scales.std
-        n = X.shape[0]
+    def _marginals(self, scaled, Y, tuning, bases, rng) -> list[likelihood.Marginal]:
+        """Return the density of y alone, standardised and not, on the rows that select."""
+        none, found = scaled[0][:, :0], []
+        rows = none, scaled[1]
+        (_, width), best, _ = self._select(rows, tuning, (np.zeros(0), None, None), bases[0], rng)[
+            0
+        ]
+        for base, y in zip(bases, (scaled[1], Y), strict=True):
+            widths = np.zeros(0), width * base.scale / bases[0].scale
+            given = widths, best.regularization, (1, self.rank_y), base, self.random_state
+            family = LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y))
+            found.append(family.as_base())
+        return found
+
+    def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, int]:
+        """Return the choice by rows (X, y), numbered `tuning`, and how many a fit of it had."""
+        n = scaled[0].shape[0]
+        floor = StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
         folds = self._folds(n, tuning, rng)
-        rows = few = self._held_out(X, y, folds)
+        rows = few = HeldOut(*scaled, folds, base, floor, self.weight_)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
             some_folds = self._folds(n, tuning[some], rng)
-            few = self._held_out(take_rows(X, some), take_rows(y, some), some_folds)
+            part = (take_rows(each, some) for each in scaled)
+            few = HeldOut(*part, some_folds, base, floor, self.weight_)
         seed = int(rng.integers(2**32))
         return Search(few, rows, seed).run(*given), n - len(folds[0])
-
-    def _held_out(self, X, y, folds) -> HeldOut:
-        base, floor = Normal(0.0, self.base_std), StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
-        return HeldOut(X, y, folds, base, floor, self.weight_)
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""

@@ -26,7 +26,7 @@ def features(pairs):
     rng = np.random.default_rng(0)
     x = KernelFeatures.of_rows(X, 1.0, 8, rng, constant=True)
     y = KernelFeatures.of_rows(Y, 0.8, 5, rng, constant=False)
-    ends = likelihood.support(Y.min(), Y.max(), 0.8, 2.0)
+    ends = likelihood.support(Y.min(), Y.max(), y, BASE)
     return x(X), y(Y), likelihood.output_grid(y, BASE, ends, X)
 
 
@@ -116,6 +116,24 @@ def test_nodes_are_refined_where_the_density_needs_it(pairs):
     y = np.linspace(-3.0, 3.0, 400_001)
     mass = np.trapezoid(np.exp(family.log_density_at(y[:, None])(X[:2])), y, axis=1)
     np.testing.assert_allclose(mass, 1.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("largest", [3.0, 4e4], ids=["near", "far"])
+def test_far_from_all_rows_the_density_is_that_of_y_alone(pairs, largest):
+    """With one far y the nodes are in pieces, of which those of the base take part."""
+    X, Y = pairs
+    Y = np.concatenate([Y[1:], [[largest]]])
+    widths, alone = (np.zeros(0), 0.3), (np.full(2, 0.5), 0.9)
+    marginal = likelihood_kcef.LowRankFamily(widths, 1e-3, (1, 30), BASE).fit_rows(ArrayRows(X[:, :0], Y))
+    family = likelihood_kcef.LowRankFamily(alone, 1e-3, (30, 30), marginal.as_base()).fit(X, Y)
+    y = np.concatenate([np.linspace(-20.0, 20.0, 40_001), largest + np.linspace(25.0, -5.0, 9)])
+    found = family.log_density_at(y[:, None])(np.stack([X[0], X[0] + 1e3]))
+    expected = marginal.log_density_at(y[:, None])(X[:1, :0])
+    np.testing.assert_allclose(found[1], expected[0], rtol=1e-8, atol=1e-8)
+    assert np.trapezoid(np.exp(found[0, :40_001]), y[:40_001]) <= 1.0 + 1e-6
+    np.testing.assert_allclose(family.cdf(X[:3], np.full((3, 1), 1.1 * largest + 20.0)), 1.0)
+    below = np.trapezoid(np.exp(found[0, :40_001]), y[:40_001])
+    assert family.cdf(X[:1], np.array([[20.0]]))[0] == pytest.approx(below, abs=1e-5)
 
 
 def relevance(X, Y):
@@ -218,7 +236,7 @@ def test_weight_and_rank_fall_as_rows_grow(pairs, monkeypatch):
     monkeypatch.setattr(likelihood_kcef, "_MOST_FEATURES", 7 * 30 + 5)
     monkeypatch.setattr(likelihood_kcef, "_FEWEST_X", 5)
     for options, rank in (({}, 7), ({"rank_x": 4}, 4)):
-        assert LikelihoodKCEF(**GIVEN, **options).fit(*pairs).coef_.shape[0] == 1 + rank
+        assert LikelihoodKCEF(**GIVEN, **options).fit(*pairs).coef_.shape[0] == rank
 
 
 @pytest.mark.parametrize(
@@ -231,13 +249,13 @@ def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
     X = rng.normal(size=(160, 1))
     Y = np.sin(X) + 0.3 * rng.normal(size=(160, 1))
     choices, run = [], selection.Search.run
-    note = lambda *given: choices.append(run(*given)) or choices[0]  # noqa: E731
+    note = lambda *given: choices.append(run(*given)) or choices[-1]  # noqa: E731
     monkeypatch.setattr(selection.Search, "run", note)
     monkeypatch.setattr(likelihood_kcef, "_NARROWER_FROM", 40)
     model = LikelihoodKCEF(**{"tuning_rows": 40} | options).fit(X, Y)
     for found, chosen, scale, narrows in (
-        (model.bandwidth_x_, choices[0][0].x, X.std(axis=0), x_narrows),
-        (model.bandwidth_y_, choices[0][0].y, Y.std(axis=0), y_narrows),
+        (model.bandwidth_x_, choices[-1][0].x, X.std(axis=0), x_narrows),
+        (model.bandwidth_y_, choices[-1][0].y, Y.std(axis=0), y_narrows),
     ):
         expected = chosen * scale * (0.25 ** (1 / 6) if narrows else 1.0)
         np.testing.assert_allclose(found, expected, rtol=1e-6)

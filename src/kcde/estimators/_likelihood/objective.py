@@ -1,4 +1,4 @@
-"""The penalised negative log-likelihood of p(y|x) = q_0(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x).
+"""The penalised negative log-likelihood of p(y|x) = q(y) exp(φ(x)ᵀ Θ ψ(y)) / Z(x).
 
 With it features of low rank of x and y, nodes to integrate over y, and rows read in blocks.
 """
@@ -7,6 +7,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -47,10 +48,15 @@ class KernelFeatures:
         factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
         return cls(factor, constant=constant)
 
-    def pieces(self, width: float) -> Pieces:
-        """Return intervals outside of which features of one dimension vanish, to 2e-8."""
-        reach = _MARGIN * float(np.ravel(self._factor.kernel.bandwidth)[0])
-        return neighbourhoods(self._factor.points, reach, width)
+    @property
+    def bandwidth(self) -> float:
+        """σ of the first dimension."""
+        return float(np.ravel(self._factor.kernel.bandwidth)[0])
+
+    @property
+    def centres(self):
+        """Rows chosen, shape (rank, d)."""
+        return self._factor.points
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
@@ -95,30 +101,70 @@ class OutputGrid(NamedTuple):
         )
 
 
-def support(low: float, high: float, bandwidth: float, base) -> tuple[float, float, float]:
-    """Return where T and a base with a bandwidth vary, and a panel width that resolves both."""
-    own = getattr(base, "bandwidth", bandwidth)
-    margin = _MARGIN * max(bandwidth, own)
-    return low - margin, high + margin, min(_PANEL * min(bandwidth, own), base.scale)
+@dataclass(frozen=True)
+class Marginal:
+    """The density q_0(y) exp(ψ(y)ᵀ θ) / Z of y alone, as the base of a family with x."""
+
+    base: LocationScale
+    features: KernelFeatures
+    theta: object
+    log_z: float
+
+    @property
+    def location(self) -> float:
+        """That of q_0."""
+        return self.base.location
+
+    @property
+    def scale(self) -> float:
+        """That of q_0."""
+        return self.base.scale
+
+    def log_density(self, y):
+        """Return the log density, nats, shape (n,), for y (n,)."""
+        own = array_namespace(self.theta)
+        tilt = self.features(own.asarray(to_numpy(y))[:, None]) @ self.theta
+        return self.base.log_density(y) + array_namespace(y).asarray(to_numpy(tilt)) - self.log_z
 
 
-def node_places(features: KernelFeatures, span: tuple, finer: int = 1) -> np.ndarray:
-    """Return y at the nodes of `output_grid` but its last, increasing, shape (q - 1,)."""
-    return cover(span, _pieces(features, span), finer).nodes
+def support(
+    low: float, high: float, features: KernelFeatures, base: LocationScale | Marginal
+) -> tuple[float, float, float]:
+    """Return where features of y or of the base vary, and a panel width that resolves them."""
+    widths = [each.bandwidth for each in _varying(features, base)]
+    margin = _MARGIN * max(widths)
+    return low - margin, high + margin, min(_PANEL * min(widths), base.scale)
 
 
-def _pieces(features: KernelFeatures, span: tuple):
-    return features.pieces(span[2]) if is_wide(span) else None
+def _varying(features: KernelFeatures, base) -> list[KernelFeatures]:
+    return [features, base.features] if isinstance(base, Marginal) else [features]
+
+
+def pieces(features: KernelFeatures, base, width: float) -> Pieces:
+    """Return intervals outside of which features of y and of the base vanish, to 2e-8."""
+    varying = _varying(features, base)
+    centres = np.concatenate([to_numpy(each.centres) for each in varying])
+    return neighbourhoods(centres, _MARGIN * max(each.bandwidth for each in varying), width)
+
+
+def mass_beyond(base: LocationScale | Marginal, span: tuple, parts: Pieces | None) -> float:
+    """Return the mass of a base outside a span, or outside its pieces."""
+    if isinstance(base, Marginal):
+        return float(np.exp(-base.log_z)) * mass_beyond(base.base, span, parts)
+    return base.outside(*span[:2]) if parts is None else mass_outside(parts, base.outside)
+
+
+def output_panels(features: KernelFeatures, base, span: tuple, finer: int = 1):
+    """Return ten-point Gauss-Legendre panels of y, and the mass of the base outside of them."""
+    parts = pieces(features, base, span[2]) if is_wide(span) else None
+    return cover(span, parts, finer), mass_beyond(base, span, parts)
 
 
 def output_grid(
-    features: KernelFeatures, base: LocationScale, span: tuple, like, finer: int = 1
+    features: KernelFeatures, base: LocationScale | Marginal, span: tuple, like, finer: int = 1
 ) -> OutputGrid:
-    """Return the nodes of ten-point Gauss-Legendre panels."""
-    xp, pieces = array_namespace(like), _pieces(features, span)
-    panels, outside = cover(span, pieces, finer), base.outside(*span[:2])
-    if pieces is not None:
-        outside = mass_outside(pieces, base.outside)
+    """Return the nodes of these panels."""
+    xp, (panels, outside) = array_namespace(like), output_panels(features, base, span, finer)
     log_weights = np.log(panels.weights) + base.log_density(panels.nodes)
     psi = features(xp.asarray(panels.nodes[:, None]))
     psi = xp.concat([psi, xp.zeros((1, psi.shape[1]), dtype=psi.dtype)])

@@ -70,7 +70,7 @@ class Scored(NamedTuple):
 class HeldOut:
     """Rows of a selection, and those held out in each of K folds."""
 
-    def __init__(self, X, y, folds, base: LocationScale, floor: LocationScale, weight: float):
+    def __init__(self, X, y, folds, base, floor: LocationScale, weight: float):
         xp = array_namespace(X)
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
@@ -124,7 +124,9 @@ class _Inputs(NamedTuple):
     @classmethod
     def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
         rng = np.random.default_rng(seed)
-        features = likelihood.KernelFeatures.of_rows(X, np.array(widths), rank, rng, constant=True)
+        features = likelihood.KernelFeatures.of_rows(
+            X, np.array(widths), rank, rng, constant=not widths
+        )
         return cls(features, features.by_blocks(X, _type_for(X)), rng)
 
 
@@ -137,7 +139,7 @@ class _Outputs:
         self._base, self._like, self._grids = base, y, {}
         self.features = likelihood.KernelFeatures.of_rows(y, width, rank, rng, constant=False)
         self.psi = self.features.by_blocks(y, _type_for(y))
-        self._span = likelihood.support(*self._ends, width, base)
+        self._span = likelihood.support(*self._ends, self.features, base)
 
     def grid(self, finer: int) -> likelihood.OutputGrid:
         """Return the nodes of so many times the panels."""
@@ -148,8 +150,8 @@ class _Outputs:
 
     def between_ends(self, finer: int) -> slice:
         """Return the nodes from the smallest to the largest y."""
-        places = likelihood.node_places(self.features, self._span, finer)
-        return slice(*np.searchsorted(places, self._ends).tolist())
+        panels, _ = likelihood.output_panels(self.features, self._base, self._span, finer)
+        return slice(*np.searchsorted(panels.nodes, self._ends).tolist())
 
 
 class _Problem:
