@@ -30,7 +30,7 @@ INTEGRATED = {"ties", "binary", "outlier", "duplicates", "two rows", "integers"}
 # Components where neither training y nor quantiles lead the rule of the test.
 ELSEWHERE = {("CDO", "outlier"), ("NADE", "integers"), ("NADE", "two rows")}
 REFUSED = ("unit scale", "rescale", "more rows", "training rows", "coincide", "raise the")
-REFUSED += ("leave out", "min_neighbours")
+REFUSED += ("leave out", "min_neighbours", "needs at least")
 
 
 def smooth(n=ROWS, columns=2):
