@@ -1,0 +1,35 @@
+"""Far from all training rows: the density of y alone is left, or the class is known for another."""
+
+import numpy as np
+import pytest
+
+from contracted import densities, make
+from kcde.estimators import estimator_class
+
+BASE = "its base density, which is wider than y"
+NEIGHBOUR = "the nearest rows or leaf, however far"
+LINE = "a mean that goes on along a line"
+NETWORK = "what a network extrapolates"
+OTHERWISE = {
+    **dict.fromkeys(("KCEF", "Defensive"), BASE),
+    **dict.fromkeys(("CDO", "EpsilonKDE", "KernelCDE", "LSCDE"), NEIGHBOUR),
+    **dict.fromkeys(("NGBoost", "QuantileForest", "SmoothedCME"), NEIGHBOUR),
+    **dict.fromkeys(("LinearGaussian", "ResidualKDE"), LINE),
+    **dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP", "NADE"), NETWORK),
+}
+WITH_X = [name for name in densities() if not estimator_class(name).tags.unconditional]
+
+
+@pytest.mark.parametrize("name", WITH_X)
+def test_far_from_all_rows_the_density_is_no_narrower_than_that_of_y_and_within_its_range(name):
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((60, 2))
+    Y = np.sin(X[:, :1]) + 0.4 * rng.standard_normal((60, 1))
+    directions = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [1.0, 1.0]])
+    model, kept = make(name).fit(X, Y), []
+    lowest, highest = np.quantile(Y, [0.05, 0.95])
+    for distance in (10.0, 1e3, 1e6):
+        lower, upper = model.interval(distance * directions, 0.9).T
+        narrow = (upper - lower).min() < 0.95 * (highest - lowest)
+        kept.append(not narrow and lower.min() > Y.min() and upper.max() < Y.max())
+    assert all(kept) == (name not in OTHERWISE), OTHERWISE.get(name)
