@@ -227,7 +227,8 @@ class LikelihoodKCEF(Floored):
     log Z is by quadrature over nodes that all x share, refined until its mean moves by less than
     1e-4 nats.
 
-    q is the density of y alone, of the same kind with φ = 1, whose own σ_y and λ are chosen first.
+    q is the density of y alone, of the same kind with φ = 1, whose own σ_y and λ are chosen first,
+    unless given.
     T vanishes far from all rows of x, where the prediction is then that density.
     Its base is normal; and t, Student's with two degrees of freedom, bounds the loss of a point at
     -log(ε t(y)). It costs -log(1 - ε) elsewhere, so that ε falls with n: 0.01
@@ -391,7 +392,7 @@ class LikelihoodKCEF(Floored):
         base = Normal(0.0, self.base_std)
         own = Normal(self._scales.mean, self.base_std * self._scales.std)
         if X.shape[1]:
-            base, own = self._marginals(scaled, Y, tuning, (base, own), rng)
+            base, own = self._marginals(scaled, Y, tuning, (y, regularization), (base, own), rng)
         if x is None or y is None or regularization is None:
             chosen, rows = self._select(scaled, tuning, (x, y, regularization), base, rng)
             (x, y), best, count = chosen
@@ -415,16 +416,17 @@ class LikelihoodKCEF(Floored):
             self.random_state,
         ).fit_rows(source)
 
-    def _marginals(self, scaled, Y, tuning, bases, rng) -> list[likelihood.Marginal]:
+    def _marginals(self, scaled, Y, tuning, given, bases, rng) -> list[likelihood.Marginal]:
         """Return the density of y alone, standardised and not, on the rows that select."""
         none, found = scaled[0][:, :0], []
-        rows = none, scaled[1]
-        (_, width), best, _ = self._select(rows, tuning, (np.zeros(0), None, None), bases[0], rng)[
-            0
-        ]
+        width, regularization = given
+        if width is None or regularization is None:
+            where = (none, scaled[1]), tuning, (np.zeros(0), width, regularization)
+            ((_, width), best, _), _ = self._select(*where, bases[0], rng)
+            regularization = best.regularization
         for base, y in zip(bases, (scaled[1], Y), strict=True):
             widths = np.zeros(0), width * base.scale / bases[0].scale
-            given = widths, best.regularization, (1, self.rank_y), base, self.random_state
+            given = widths, regularization, (1, self.rank_y), base, self.random_state
             family = LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y))
             found.append(family.as_base())
         return found
