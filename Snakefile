@@ -5,7 +5,7 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config.yaml"
+configfile: f"{workflow.current_basedir}/config.yaml"
 
 
 include: "workflow/rules/common.smk"
