@@ -240,6 +240,13 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
     } | ({"log_y": True} if plan.log_y else {})
     path = plan.folder / "plan.json"
     if not path.exists():
+        rows = {
+            f"{part}_{i}": value
+            for i, split in enumerate(plan.splits)
+            for part, value in vars(split).items()
+        }
+        with atomic(plan.folder / "rows.npz") as temporary:
+            np.savez(temporary, **rows)
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
     elif read_object(path) != content:

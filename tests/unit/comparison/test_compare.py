@@ -54,6 +54,8 @@ def test_all_methods_have_the_same_splits_and_true_scores(found):
     assert set(comparison.by_split["method"]) >= {GP, "LSCDE-exact"}
     assert (comparison.by_split["status"] == "ok").all()
     assert comparison.by_split.groupby("method")["n_test"].apply(tuple).nunique() == 1
+    with np.load(found[1] / "rows.npz") as rows:
+        np.testing.assert_array_equal(rows["test_2"], comparison.plan.splits[2].test)
     scored = running.score(GP, comparison.plan, 160, 0)
     kept = running.read(comparison.plan, GP, 160, 0).said
     assert kept["log_density"] == scored.said["log_density"]
