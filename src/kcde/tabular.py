@@ -60,6 +60,8 @@ _DISGUISED = (
     rf"{_BLANK}?{_UNIT}?[-)]?"
 )
 """Numbers with a thousands separator, a unit, the other decimal mark or another sign."""
+_MEASURED = rf"[<>~≈≤≥]?{_BLANK}?{_NUMBER.format('[.,]')}(?:{_BLANK}?\D.{{0,7}})?"
+"""Numbers with a word or mark before or behind them, such as 12 kg, <5, 10-19 or 3rd."""
 _MISSING = (
     r"(?i)[?.*/_\-–—]+|#.*[a!?]|<na>|"
     r"\(?(?:n\.?/?a\.?n?|n\.?d\.?|null|none|nil|missing|unknown|undefined|no data|"
@@ -728,7 +730,8 @@ def check(
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     said += far[:_SHOWN]
     for name in columns.text if groups is None else [*columns.text, groups]:
-        said += _of_labels(name, frame[name], cells[name].words)
+        meant = name == groups or name in levels
+        said += _of_labels(name, frame[name], cells[name].words, meant=meant)
     return Checked(frame, columns, (*notes, *left_out), tuple(said))
 
 
@@ -934,8 +937,8 @@ def _far(name: str, values: np.ndarray) -> list[str]:
     return []
 
 
-def _of_labels(name: str, labels: pd.Series, words: Sequence[str]) -> list[str]:
-    """Say which labels differ in case alone, and which may stand for missing."""
+def _of_labels(name: str, labels: pd.Series, words: Sequence[str], *, meant: bool) -> list[str]:
+    """Say which labels differ in case alone, may stand for missing, or hold numbers."""
     counts = labels.value_counts()
     said = [
         f"Column {name!r} has {word!r} in {counts[word]} rows, a level like any other: --na "
@@ -943,6 +946,12 @@ def _of_labels(name: str, labels: pd.Series, words: Sequence[str]) -> list[str]:
         for word in words
         if word in counts
     ]
+    if not meant and len(counts) > 2 and counts.index.str.fullmatch(_MEASURED).all():
+        said.append(
+            f"Column {name!r} has {len(counts)} levels with numbers in them, such as "
+            f"{counts.index[0]!r}, which count as categories without order: write plain numbers "
+            "if they are amounts."
+        )
     folded = counts.index.str.casefold()
     same = counts[folded.duplicated(keep=False)]
     if len(same):

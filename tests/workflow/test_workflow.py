@@ -65,7 +65,9 @@ def test_a_file_in_figures_is_a_target_and_what_runs_is_named(project):
     assert "results/laptop/copied/kcef/fig3" in jobs
     assert len([path for path in jobs if "/scores/" in path]) == 3
     elsewhere = project.folder.parent / "elsewhere"
-    assert "fit failure_case" in project.run("-n", "--directory", elsewhere, "figures/kcef/fig3.png")
+    assert "fit failure_case" in project.run(
+        "-n", "--directory", elsewhere, "figures/kcef/fig3.png"
+    )
 
 
 @pytest.mark.nightly

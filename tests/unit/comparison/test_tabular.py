@@ -267,6 +267,14 @@ def test_blanks_are_stripped_and_labels_are_text_however_written():
         check(frame, "price", groups="g", levels=["g"])
 
 
+@pytest.mark.parametrize("form", ["{} kg", "<{}", "{}0-{}9", "A{}"])
+def test_levels_with_numbers_in_them_are_said(form):
+    frame = table().assign(size=[form.replace("{}", str(i % 5 + 1)) for i in range(40)])
+    said = [each for each in check(frame, "price").warnings if "without order" in each]
+    assert len(said) == (form != "A{}")
+    assert not any("order" in each for each in check(frame, "price", levels=["size"]).warnings)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_ordinary_samples_are_quiet(seed):
     rng = np.random.default_rng(seed)
