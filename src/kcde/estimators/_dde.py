@@ -238,7 +238,7 @@ class Likelihood:
         nodes, most = len(centres) - len(Y), _MOST_NODES[len(self._sides)]
         if nodes > most:
             raise ValueError(f"bandwidths of y need {nodes} nodes, over {most}: take larger ones")
-        features = partial(likelihood.KernelFeatures.of_rows, rng=rng, constant=False)
+        features = partial(likelihood.KernelFeatures.of_rows, rng=rng)
         self._x = features(X, bandwidth_x, len(X))
         self._y = features(centres, bandwidth_y, len(centres))
         self._phi, self._psi = self._x(X), self._y(Y)

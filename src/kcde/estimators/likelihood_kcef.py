@@ -73,10 +73,8 @@ class LowRankFamily(ConditionalDensity):
         X, Y = source.take(subsample(n, likelihood.PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
-        self._x = likelihood.KernelFeatures.of_rows(
-            X, sigma_x, rank_x, rng, constant=not X.shape[1]
-        )
-        self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng, constant=False)
+        self._x = likelihood.KernelFeatures.of_rows(X, sigma_x, rank_x, rng)
+        self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng)
         blocks = (tuple(map(to_numpy, pair)) for pair in source.blocks())
         ends = [[f(part, axis=0) for f in (np.min, np.max) for part in pair] for pair in blocks]
         low_x, low, high_x, high = (np.stack(each) for each in zip(*ends, strict=True))

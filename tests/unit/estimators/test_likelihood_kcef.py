@@ -24,8 +24,8 @@ def features(pairs):
     """φ and ψ of thirty pairs, functions and values, with a grid of y."""
     X, Y = pairs
     rng = np.random.default_rng(0)
-    x = KernelFeatures.of_rows(X, 1.0, 8, rng, constant=True)
-    y = KernelFeatures.of_rows(Y, 0.8, 5, rng, constant=False)
+    x = KernelFeatures.of_rows(X, 1.0, 8, rng)
+    y = KernelFeatures.of_rows(Y, 0.8, 5, rng)
     ends = likelihood.support(Y.min(), Y.max(), y, BASE)
     return x(X), y(Y), likelihood.output_grid(y, BASE, ends, X)
 
@@ -38,8 +38,8 @@ def objective_of(phi, psi, grid, weights):
 
 def test_features_have_the_kernel_as_inner_product_at_full_rank(pairs):
     X, _ = pairs
-    found = KernelFeatures.of_rows(X, 1.0, 30, np.random.default_rng(0), constant=True)(X)
-    np.testing.assert_allclose(found @ found.T, 1.0 + GaussianKernel(1.0)(X, X), atol=1e-5)
+    found = KernelFeatures.of_rows(X, 1.0, 30, np.random.default_rng(0))(X)
+    np.testing.assert_allclose(found @ found.T, GaussianKernel(1.0)(X, X), atol=1e-5)
 
 
 def test_gradient_equals_finite_differences(features):

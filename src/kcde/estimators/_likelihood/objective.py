@@ -35,18 +35,17 @@ class KernelFeatures:
     On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·).
     """
 
-    def __init__(self, factor: PivotedCholesky, *, constant: bool):
-        self._factor, self._constant = factor, constant
-        self.rank = factor.B.shape[1] + constant
+    def __init__(self, factor: PivotedCholesky):
+        self._factor, self.rank = factor, factor.B.shape[1]
 
     @classmethod
-    def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator, *, constant: bool):
+    def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator):
         """Choose at most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows."""
         chosen = take_rows(points, subsample(points.shape[0], PIVOT_ROWS, rng))
         how = {"max_rank": min(rank, chosen.shape[0]), "store": False, "pivots": "rpcholesky"}
         kernel = GaussianKernel(bandwidth)
         factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
-        return cls(factor, constant=constant)
+        return cls(factor)
 
     @property
     def bandwidth(self) -> float:
@@ -62,10 +61,7 @@ class KernelFeatures:
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
         xp = array_namespace(points)
         found = self._factor.factor_rows(points)
-        found = found if dtype is None else xp.astype(found, dtype, copy=False)
-        if not self._constant:
-            return found
-        return xp.concat([xp.ones((found.shape[0], 1), dtype=found.dtype), found], axis=1)
+        return found if dtype is None else xp.astype(found, dtype, copy=False)
 
     def by_blocks(self, points, dtype=None):
         """Return the same by blocks of rows, without temporaries of the size of the result."""
@@ -463,6 +459,7 @@ class FeatureRows:
     def __init__(self, source: ArrayRows, x: KernelFeatures, y: KernelFeatures, dtype):
         self._source, self._x, self._y, self.dtype = source, x, y, dtype
         self._kept: list | None = None
+        self._one_row = None  # without columns of x φ is the same in all
         self._said, self._passes = time.monotonic(), 0
 
     def __len__(self) -> int:
@@ -488,6 +485,7 @@ class FeatureRows:
             found = phi.T @ psi, phi.T @ phi, psi.T @ psi, array_namespace(psi).sum(psi, axis=0)
             found = [to_numpy(each).astype(np.float64) for each in found]
             totals = [total + each for total, each in zip(totals, found, strict=True)]
+            self._one_row = None if X.shape[1] else phi[:1, :]
             if keep:
                 kept.append(phi)
         self._kept = kept if keep else None
@@ -496,6 +494,9 @@ class FeatureRows:
 
     def sums(self, grid) -> Callable[[np.ndarray], Partial]:
         """Return a function of Θ (1, r_x, r_y): the sums over all rows, see `objective.partial`."""
+        if self._one_row is not None:
+            one, n = Sums([self._one_row], grid), len(self)
+            return lambda theta: Partial(*(n * each for each in one(theta)))
         kept = None if self._kept is None else [Sums([phi], grid) for phi in self._kept]
 
         def of(theta: np.ndarray) -> Partial:

@@ -124,9 +124,7 @@ class _Inputs(NamedTuple):
     @classmethod
     def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
         rng = np.random.default_rng(seed)
-        features = likelihood.KernelFeatures.of_rows(
-            X, np.array(widths), rank, rng, constant=not widths
-        )
+        features = likelihood.KernelFeatures.of_rows(X, np.array(widths), rank, rng)
         return cls(features, features.by_blocks(X, _type_for(X)), rng)
 
 
@@ -137,7 +135,7 @@ class _Outputs:
         ends = to_numpy(y)
         self._ends = float(ends.min()), float(ends.max())
         self._base, self._like, self._grids = base, y, {}
-        self.features = likelihood.KernelFeatures.of_rows(y, width, rank, rng, constant=False)
+        self.features = likelihood.KernelFeatures.of_rows(y, width, rank, rng)
         self.psi = self.features.by_blocks(y, _type_for(y))
         self._span = likelihood.support(*self._ends, self.features, base)
 
@@ -165,13 +163,17 @@ class _Problem:
         x = rows.inputs(widths, ranks[0], seed)
         self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(x.rng))
         self._phi, psi = x.phi, self._y.psi
-        self._kept = [take_rows(self._phi, kept) for kept in rows.kept]
-        pairs = zip(self._kept, rows.kept, strict=True)
+        kept = [take_rows(self._phi, kept) for kept in rows.kept]
+        pairs = zip(kept, rows.kept, strict=True)
         cross = [to_numpy(phi.T @ take_rows(psi, kept)) / len(kept) for phi, kept in pairs]
         self._cross = np.stack(cross)
+        # Without columns of x φ is the same in all rows: one stands for them.
+        self._one = not rows.X.shape[1]
+        self._kept = [phi[:1, :] for phi in kept] if self._one else kept
         self._preconditioner = likelihood.Preconditioner.of_rows(self._phi, psi)
         self.shape = self._cross.shape
-        self._some = self._phi[:: -(-rows.X.shape[0] // _SPREAD_ROWS), :]
+        step = rows.X.shape[0] if self._one else -(-rows.X.shape[0] // _SPREAD_ROWS)
+        self._some = self._phi[::step, :]
         self._held_phi = [to_numpy(take_rows(self._phi, held)) for held in rows.folds]
         self._held_psi = to_numpy(take_rows(psi, rows.held))
         self._last: tuple[np.ndarray, likelihood.Spread] | None = None
@@ -209,7 +211,7 @@ class _Problem:
         return float(np.mean(np.abs(fine - coarse))) > _MOVED
 
     def _minimised(self, theta, regularization: float, here: likelihood.Spread, grid) -> np.ndarray:
-        counts = list(map(len, self._rows.kept))
+        counts = [phi.shape[0] for phi in self._kept]
         objective = likelihood.Objective(likelihood.Sums(self._kept, grid), self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
         preconditioner = self._preconditioner.at(here.covariance)
@@ -242,10 +244,13 @@ class _Problem:
         return np.concatenate([phi @ own for phi, own in zip(self._held_phi, theta, strict=True)])
 
     def _log_normalisers(self, coefficients: np.ndarray, finer: int) -> np.ndarray:
-        grid = self._y.grid(finer)
+        grid, sizes = self._y.grid(finer), [phi.shape[0] for phi in self._held_phi]
+        if self._one:
+            coefficients = coefficients[np.cumsum([0, *sizes[:-1]]), :]
         xp, psi = array_namespace(grid.features), grid.features
         found = likelihood.log_normalisers_of(xp.asarray(coefficients, dtype=psi.dtype), grid)
-        return to_numpy(found).astype(np.float64)
+        found = to_numpy(found).astype(np.float64)
+        return np.repeat(found, sizes) if self._one else found
 
 
 def _with_mass(largest: np.ndarray, occupied: slice) -> slice:
