@@ -1,6 +1,6 @@
 """Pairs larger than memory, read in blocks: arrays, memory maps and Parquet files.
 
-`LikelihoodKCEF.fit_rows` fits to them.
+`LikelihoodKCEF.fit_rows` and `Quantiles.fit_rows` fit to them.
 
 Examples
 --------

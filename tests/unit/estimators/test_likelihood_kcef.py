@@ -124,7 +124,9 @@ def test_far_from_all_rows_the_density_is_that_of_y_alone(pairs, largest):
     X, Y = pairs
     Y = np.concatenate([Y[1:], [[largest]]])
     widths, alone = (np.zeros(0), 0.3), (np.full(2, 0.5), 0.9)
-    marginal = likelihood_kcef.LowRankFamily(widths, 1e-3, (1, 30), BASE).fit_rows(ArrayRows(X[:, :0], Y))
+    marginal = likelihood_kcef.LowRankFamily(widths, 1e-3, (1, 30), BASE).fit_rows(
+        ArrayRows(X[:, :0], Y)
+    )
     family = likelihood_kcef.LowRankFamily(alone, 1e-3, (30, 30), marginal.as_base()).fit(X, Y)
     y = np.concatenate([np.linspace(-20.0, 20.0, 40_001), largest + np.linspace(25.0, -5.0, 9)])
     found = family.log_density_at(y[:, None])(np.stack([X[0], X[0] + 1e3]))
