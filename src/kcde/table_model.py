@@ -26,6 +26,7 @@ import kcde
 from kcde import estimators, methods, model_file, provenance, tabular
 from kcde.estimators import Conformal, Quantiles, Standardised
 from kcde.estimators._low_rank.base import LowRankConditional
+from kcde.estimators._shared.distribution import tails
 from kcde.estimators._shared.rows import missing_library
 from kcde.estimators.base import Tags
 from kcde.estimators.log_scaled import LogScaled
@@ -344,12 +345,18 @@ class TableModel:
         for line in said:
             (say or log.warning)(line)
         frame = frame[usable]
-        found = {"mean": self.mean(frame)}
-        found |= _named("q{}", quantiles, self.quantile(frame, list(quantiles)))
-        if interval is not None:
-            found["lower"], found["upper"] = self.interval(frame, interval).T
         if density is not None and by_expectations(self.method):
             raise ValueError(f"{self.method} has quantiles and no density: leave --density out")
+        if isinstance(self.model_, Quantiles):
+            levels = [*quantiles, *([] if interval is None else tails(interval))]
+            mean, values = self.model_.mean_and_quantile(self._x_of(frame), levels)
+            mean, ends = mean[:, 0], values[:, len(quantiles) :]
+        else:
+            mean, values = self.mean(frame), self.quantile(frame, list(quantiles))
+            ends = None if interval is None else self.interval(frame, interval)
+        found = {"mean": mean} | _named("q{}", quantiles, values)
+        if interval is not None:
+            found["lower"], found["upper"] = ends.T
         observed = self.columns_.observed(frame)
         if observed.any() and not by_expectations(self.method):
             found["log_density"] = np.full(len(frame), np.nan)

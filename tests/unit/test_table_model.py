@@ -49,6 +49,10 @@ def test_expectations_have_quantiles_and_no_density(data, call):
     assert list(made) == ["mean", "q0.05", "q0.5", "q0.95", "lower", "upper"]
     assert 0.8 < ((made["lower"] <= y) & (y <= made["upper"])).mean() <= 1.0
     assert np.corrcoef(made["mean"], y)[0, 1] > 0.9
+    again, frame = TableModel.load(model), table()
+    np.testing.assert_array_equal(made["mean"], again.mean(frame))
+    np.testing.assert_array_equal(made.filter(like="q"), again.quantile(frame, [0.05, 0.5, 0.95]))
+    np.testing.assert_array_equal(made[["lower", "upper"]], again.interval(frame, 0.9))
     code, _, error = call("predict", model, data / "data.csv", "--density", "grid", "--out", out)
     assert (code, "no density" in error) == (2, True)
     code, _, error = call("compare", data / "data.csv", "--y", "price", "--methods", "JDL")

@@ -103,6 +103,9 @@ class CME(GaussianPairBases, LowRankConditional):
         zero = xp.zeros(values.shape[1], dtype=values.dtype)
         return Projection(zero, self.basis_y_.on_pivots.T @ values, f)
 
+    def _projection_of(self, f, mean, coefficients):
+        return self.project(f)
+
     def _directions(self, projection):
         return self._check_fitted().coef_.T @ projection.coefficients
 

@@ -21,7 +21,6 @@ from kcde.estimators._shared.floored import (
 )
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
-from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature
@@ -387,10 +386,6 @@ class LikelihoodKCEF(Floored):
         checks.positive("regularization", self.regularization, optional=True)
         self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
         self._scales = likelihood.scales(source)
-        if not self._scales.std >= SMALLEST_STD:
-            raise ValueError(
-                f"Y varies by {self._scales.std:g}, too little: bring it to unit scale"
-            )
         self._floor = StudentT(self._scales.mean, self._scales.std, _DEGREES_OF_FLOOR)
         if (count := len(np.unique(to_numpy(Y)))) < _FEW_VALUES * Y.shape[0]:
             log.warning("y has %d values: its density has no upper bound there", count)

@@ -1,10 +1,15 @@
 """Quantiles by an estimator of expectations: what they are of, their units, and what is kept."""
 
+import tracemalloc
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from kcde import CME, JDL, JPDL, LinearGaussian, Quantiles, model_file
+from kcde.estimators import quantiles
+from kcde.streaming import ArrayRows, ParquetRows
 
 
 def pairs(n, seed=0):
@@ -77,8 +82,101 @@ def test_groups_are_on_one_side_of_the_choice(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "inner",
+    [
+        JDL(regularization=None),
+        CME(regularization=None),
+        JPDL(2, regularization=None),
+        JDL(0.5, 0.5, 1e-2, constrained=True),
+        JDL(0.5, 0.5, constrained="sub-grid"),
+        CME(0.5, 0.5, constrained=True),
+        JPDL(2, constrained=True),
+    ],
+)
+def test_rows_in_blocks_give_the_fit_of_all(inner, tmp_path):
+    X, y = pairs(300)
+    people, path = np.arange(300) // 5, tmp_path / "rows.parquet"
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).to_parquet(path)
+    whole = Quantiles(inner).fit(X, y, people)
+    for rows in (ArrayRows(X, y, block=64), ParquetRows(path, ["a", "b"], "y", block=128)):
+        found = Quantiles(inner).fit_rows(rows, people)
+        chosen, again = whole.estimator_.get_params(), found.estimator_.get_params()
+        for name in {"bandwidth_x", "bandwidth_y", "regularization"} & chosen.keys():
+            np.testing.assert_allclose(again[name], chosen[name])
+        assert found.brier_score_ == pytest.approx(whole.brier_score_)
+        assert (found._n_fitted, found.n_features_in_) == (300, 2)
+        np.testing.assert_allclose(found.thresholds_, whole.thresholds_, atol=1e-12)
+        for p in (0.3, [0.05, 0.5, 0.95]):
+            np.testing.assert_allclose(found.quantile(X, p), whole.quantile(X, p), atol=1e-7)
+        np.testing.assert_allclose(found.cdf(X, y), whole.cdf(X, y), atol=1e-7)
+        np.testing.assert_allclose(found.predict(X)[:, 0], whole.predict(X), atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [JPDL, JDL, CME])
+def test_all_rows_count_where_few_choose_pivots(kind, monkeypatch):
+    """With values on a grid any rows span the same functions."""
+    X, y = pairs(3000)
+    X, y = np.clip(np.round(X), -1, 1), np.clip(np.round(y), -1, 1)
+    inner = JPDL(2) if kind is JPDL else kind(1.0, 1.0, tolerance=1e-9)
+    whole = Quantiles(inner, choose=False).fit(X, y)
+    monkeypatch.setattr(quantiles, "_TUNING_ROWS", 400)
+    found = Quantiles(inner, choose=False).fit_rows(ArrayRows(X, y, block=500))
+    np.testing.assert_allclose(found.predict(X)[:, 0], whole.predict(X), atol=1e-6)
+    np.testing.assert_allclose(found.cdf(X, y), whole.cdf(X, y), atol=1e-6)
+    np.testing.assert_allclose(found.thresholds_, whole.thresholds_)
+
+
+def test_ends_are_of_all_rows_where_some_are_held(monkeypatch):
+    monkeypatch.setattr(quantiles, "_TUNING_ROWS", 500)
+    X, y = pairs(3000)
+    y[7], y[2001] = -50.0, 60.0
+    model = Quantiles(JPDL(2)).fit_rows(ArrayRows(X, y))
+    ends = model.thresholds_[[0, -1]] * y.std() + y.mean()
+    np.testing.assert_allclose(ends, [-50.0, 60.0])
+    assert 256 <= len(model.thresholds_) <= 258
+
+
+class Repeated:
+    """The same rows again and again."""
+
+    def __init__(self, times):
+        self.times, self.rows = times, ArrayRows(*pairs(2000))
+
+    def __len__(self):
+        return self.times * 2000
+
+    def blocks(self):
+        return (pair for _ in range(self.times) for pair in self.rows.blocks())
+
+    def take(self, rows):
+        return self.rows.take(rows % 2000)
+
+
+def test_memory_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(quantiles, "_TUNING_ROWS", 500)
+    peaks = []
+    for times in (10, 10, 60):
+        tracemalloc.start()
+        Quantiles(JDL(2.0, 2.0), choose=False).fit_rows(Repeated(times))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < 1.05 * peaks[1] < 20e6
+
+
+@pytest.mark.parametrize(
     ("estimator", "word"), [(LinearGaussian(), "JDL"), (JDL(constrained="clipped"), "clipped")]
 )
 def test_what_cannot_be_used_is_refused(estimator, word):
-    with pytest.raises(ValueError, match=word):
-        Quantiles(estimator).fit(*pairs(50))
+    for fit in (
+        Quantiles(estimator).fit,
+        lambda X, y: Quantiles(estimator).fit_rows(ArrayRows(X, y)),
+    ):
+        with pytest.raises(ValueError, match=word):
+            fit(*pairs(50))
+
+
+def test_wrong_rows_are_refused():
+    X, y = pairs(50)
+    for given, word in ((np.ones(50), "Y"), (np.stack([y, y], 1), "one y"), (y[:1], "2 rows")):
+        with pytest.raises(ValueError, match=word):
+            Quantiles(JDL()).fit_rows(ArrayRows(X[: len(given)], given))

@@ -15,6 +15,7 @@ import numpy as np
 from kcde.arrays import array_namespace, block_size, take_rows, to_numpy
 from kcde.estimators._shared.floored import LocationScale
 from kcde.estimators._shared.rows import by_blocks, check_rows, check_same_length
+from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.kernels import GaussianKernel
 from kcde.linalg import PivotedCholesky, pivoted_cholesky
 from kcde.memory import free_bytes
@@ -426,11 +427,16 @@ def _checked(X, Y) -> tuple:
 
 
 class Scales(NamedTuple):
-    """Standard deviations of x, shape (d,), 1 where a column is constant; mean and std of y."""
+    """Standard deviations of x, shape (d,), 1 where a column is constant; mean and std of y.
+
+    With them the means of x, and the smallest and the largest y.
+    """
 
     x: np.ndarray
     mean: float
     std: float
+    mean_x: np.ndarray
+    span: np.ndarray
 
 
 def scales(source: ArrayRows) -> Scales:
@@ -446,7 +452,10 @@ def scales(source: ArrayRows) -> Scales:
         mean, count = mean + shift * rows / total, total
     # The deviation of a constant column such as 0.1 is not 0 by rounding.
     std = np.where(high > low, np.sqrt(squares / count), 0.0)
-    return Scales(np.where(std[:-1] > 0, std[:-1], 1.0), float(mean[-1]), float(std[-1]))
+    if not std[-1] >= SMALLEST_STD:
+        raise ValueError(f"Y varies by {std[-1]:g}, too little: bring it to unit scale")
+    x, span = np.where(std[:-1] > 0, std[:-1], 1.0), np.array([low[-1], high[-1]])
+    return Scales(x, float(mean[-1]), float(std[-1]), mean[:-1], span)
 
 
 class FeatureRows:

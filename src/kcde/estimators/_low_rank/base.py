@@ -1,6 +1,6 @@
 """Base class of the low-rank estimators of conditional expectations (jdl)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import ClassVar, NamedTuple
 
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._low_rank.basis import Basis, Projection
+from kcde.estimators._low_rank.basis import Basis, Projection, check_values
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.rows import (
     RowChecks,
@@ -189,6 +189,38 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         basis_y = self.make_basis_y(Y) if basis_y is None else basis_y
         products = basis_x.mean_coordinates(basis_y.coordinates, basis_y.rank)
         return _rotated(basis_x, basis_y, products)
+
+    def _fit_blocks(self, few: tuple, blocks: Iterable[tuple], f: Callable) -> Projection:
+        """Fit to X (b, d_x) and Y (b, d_y) of blocks, in one pass; return the projection of f.
+
+        Pivots, and the rows that constraints are imposed on, are among a few, X and Y; all else
+        is in the averages over all rows of ZᵀZ and f(y)ᵀZ, Z = (L_X, L_Y, 1).
+        """
+        checks.positive("regularization", self.regularization)
+        self._check_parameters()
+        basis_x, basis_y = self.make_basis_x(few[0]), self.make_basis_y(few[1])
+        xp, m = array_namespace(*few), basis_x.rank
+        products = of_f = 0.0
+        width = 2 * (m + basis_y.rank) + check_values(f, few[1][:1, :]).shape[1]
+        for X, Y in blocks:
+            for rows in row_blocks(Y.shape[0], width, like=Y):
+                x, y = X[rows, :], Y[rows, :]
+                one = xp.ones((y.shape[0], 1), dtype=y.dtype)
+                Z = [basis_x.coordinates_at(x), basis_y.coordinates_at(y), one]
+                Z = xp.concat(Z, axis=1)
+                products = products + Z.T @ Z
+                of_f = of_f + f(y).T @ Z[:, m:]
+        moments, of_f = products / products[-1, -1], of_f / products[-1, -1]
+        mean_y, cross = moments[m:-1, -1], moments[m:-1, :m]
+        change_x = basis_x.average_over(moments[:m, :m], moments[:m, -1])
+        change_y = basis_y.average_over(moments[m:-1, m:-1], mean_y)
+        self._fit_summary(Summary(basis_x, basis_y, change_y.T @ cross @ change_x, cross))
+        centred = of_f[:, :-1] - of_f[:, -1:] * mean_y
+        return self._projection_of(f, of_f[:, -1], (centred @ change_y).T)
+
+    def _projection_of(self, f: Callable, mean, coefficients) -> Projection:
+        """Return `project(f)` from averages of f and of (f - f̄) × Ψ_Y over the rows."""
+        return Projection(mean, coefficients, f)
 
     def _fit_summary(self, summary: Summary, near=None):
         self._record_input(None, summary.basis_x.points, summary.basis_y.points)

@@ -24,13 +24,13 @@ _MEDIAN_ROWS = 1000
 class Basis:
     """Ψ = L V over the training rows.
 
-    A subclass gives `features(points)`, Ψ at points (k, d), shape (k, m), and `coordinates(rows)`,
-    rows of L, shape (len rows, m), for a slice of the training rows.
+    A subclass gives `features(points)`, Ψ at points (k, d), shape (k, m), `coordinates(rows)`,
+    rows of L, shape (len rows, m), for a slice of the training rows, and `average_over`.
 
     Attributes
     ----------
     points
-        The training rows, shape (n, d).
+        The training rows, shape (n, d); some of them, where averages are of rows read in blocks.
     rank
         m, the number of functions.
     mean
@@ -50,6 +50,10 @@ class Basis:
     def rank(self) -> int:
         """m, the number of functions."""
         return self.mean.shape[0]
+
+    def coordinates_at(self, points):
+        """Return rows of L at any points (k, d), shape (k, m)."""
+        return self.features(points)
 
     def blocks(self, width: int = 0) -> list[slice]:
         """Return slices of the training rows, for temporaries of m + width numbers a row."""
@@ -98,15 +102,16 @@ class KernelBasis(Basis):
             L = self.coordinates(rows)
             gram += L.T @ L
             total += xp.sum(L, axis=0)
-        self._rotate(gram / n, total / n)
+        self.average_over(gram / n, total / n)
 
-    def _rotate(self, gram, mean):
-        """Diagonalise the averages of LᵀL, given those of L."""
+    def average_over(self, gram, mean):
+        """Diagonalise the averages of LᵀL, given those of L; return V, shape (m, m)."""
         self._gram, self._mean = gram, mean
         self.second_moments, self.rotation = symmetric_spectrum(gram)
         self.mean = mean @ self.rotation
         self.on_pivots = self.factor.B @ self.rotation
         """Q at the pivots, shape (m, m): Ψ(x) = k(x, X_P) Q."""
+        return self.rotation
 
     def truncate(self, tolerance: float) -> "KernelBasis":
         """Return the basis for a looser relative tolerance of the factor; m³ multiplications.
@@ -117,7 +122,7 @@ class KernelBasis(Basis):
         vars(looser).pop("extrema", None)
         looser.factor = self.factor.truncate(tolerance)
         m = looser.factor.pivots.shape[0]
-        looser._rotate(self._gram[:m, :m], self._mean[:m])
+        looser.average_over(self._gram[:m, :m], self._mean[:m])
         return looser
 
     def features(self, points):
@@ -128,7 +133,11 @@ class KernelBasis(Basis):
         """Return rows of L, shape (len rows, m), recomputed if they are not stored."""
         if self.factor.L is not None:
             return self.factor.L[rows, :]
-        return self.factor.factor_rows(self.points[rows, :])
+        return self.coordinates_at(self.points[rows, :])
+
+    def coordinates_at(self, points):
+        """Return k(x, X_P) B, rows of L at any points (k, d), shape (k, m)."""
+        return self.factor.factor_rows(points)
 
     def blocks(self, width=0):
         """Return slices of the training rows, for temporaries of m + width numbers a row."""
@@ -205,7 +214,7 @@ class PolynomialBasis(Basis):
     """
 
     def __init__(self, points, degree: int, name: str = "X"):
-        self.points, self.degree = points, degree
+        self.points, self.degree, self._name = points, degree, name
         xp = array_namespace(points)
         n, d = points.shape
         self.exponents = graded_exponents(d, degree)
@@ -217,18 +226,27 @@ class PolynomialBasis(Basis):
         for rows in row_blocks(n, m, cached=True, like=points):
             monomials = self._monomials(points[rows, :])
             gram += monomials.T @ monomials
-        gram = gram / n
-        lower = cholesky(gram)
+        self.inverse = self._orthonormalising(gram / n)
+        self.rotation = xp.eye(m, dtype=points.dtype)
+        self.second_moments = xp.ones(m, dtype=points.dtype)
+        self.mean = self.rotation[0, :]
+
+    def _orthonormalising(self, gram):
+        """Return R⁻ᵀ of averages R Rᵀ of products, shape (m, m)."""
+        xp, lower = array_namespace(gram), cholesky(gram)
         # Squares of the diagonal are what a monomial adds to those before it.
         if lower is None or bool(
             xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
         ):
-            remedy = f"give more than {n} rows, or a lower degree"
-            raise ValueError(f"{m} monomials in {name} are dependent: {remedy}")
-        self.inverse = solve_triangular(lower, xp.eye(m, dtype=points.dtype), transpose=True)
-        self.rotation = xp.eye(m, dtype=points.dtype)
-        self.second_moments = xp.ones(m, dtype=points.dtype)
-        self.mean = self.rotation[0, :]
+            remedy = f"give more than {self.points.shape[0]} rows, or a lower degree"
+            raise ValueError(f"{gram.shape[0]} monomials in {self._name} are dependent: {remedy}")
+        return solve_triangular(lower, xp.eye(gram.shape[0], dtype=gram.dtype), transpose=True)
+
+    def average_over(self, gram, mean):
+        """Make Ψ orthonormal under averages of ΨᵀΨ of other rows; return what it is turned by."""
+        change = self._orthonormalising(gram)
+        self.inverse = self.inverse @ change
+        return change
 
     def features(self, points):
         """Return Ψ at points of shape (k, d): shape (k, m)."""

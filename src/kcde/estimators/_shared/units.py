@@ -31,6 +31,15 @@ class Units:
             self.mean_y, self.std_y = moments("Y", Y)
             self.log_scale = float(np.sum(np.log(self.std_y)))
 
+    @classmethod
+    def of(cls, mean_x: np.ndarray, std_x: np.ndarray, mean_y: np.ndarray, std_y: np.ndarray):
+        """Return units of known moments, shapes (d_x,) and (d_y,)."""
+        units = cls.__new__(cls)
+        units.mean_x, units.std_x, units.mean_y, units.std_y = mean_x, std_x, mean_y, std_y
+        units.columns = np.arange(len(mean_x))
+        units.log_scale = float(np.sum(np.log(std_y)))
+        return units
+
     def x(self, X):
         """Return standardised x."""
         return _standardised(X, self.mean_x, self.std_x, self.columns)
@@ -100,6 +109,7 @@ _BACK: dict[str, Callable] = {
     "variance": lambda u, found: u.spread(found, 2),
     "moments": lambda u, found: (u.restore(found[0]), u.spread(found[1], 2)),
     "conditional_moments": _moments_back,
+    "mean_and_quantile": lambda u, found: tuple(map(u.restore, found)),
     "cdf_and_crps": lambda u, found: (found[0], u.spread(found[1])),
     "factor_log_density": lambda u, found: found - np.log(u.std_y),
     "log_unnormalized_gradient": lambda u, found: u.spread(found, -1),
