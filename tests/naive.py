@@ -1,6 +1,9 @@
 """The estimators again, as loops that follow the papers word for word: references, not methods."""
 
+import clarabel
 import numpy as np
+from scipy import sparse
+from scipy.stats import norm
 
 
 def slopes(f, at, step=1e-6):
@@ -74,47 +77,72 @@ class NaiveKCEF:
         return log_base + self.T(x, y)
 
 
-def lscde_weights(X, Y, U, V, sigma_x, sigma_y, regularization):
-    """α of least-squares conditional density estimation, with H by numerical integration over y."""
-    y = np.linspace(Y.min() - 12 * sigma_y, Y.max() + 12 * sigma_y, 20001)
-    bumps = np.exp(-((y - V) ** 2) / (2 * sigma_y**2))
-    phi_x = np.array([[kernel(x, u, np.full(len(u), sigma_x)) for u in U] for x in X])
-    phi_y = np.array([[kernel(t, v, np.full(1, sigma_y)) for v in V] for t in Y])
-    H = (bumps @ bumps.T) * (y[1] - y[0]) * (phi_x.T @ phi_x) / len(X)
-    shifted = H + regularization * np.eye(len(U))
-    return np.maximum(0.0, np.linalg.solve(shifted, (phi_x * phi_y).mean(axis=0)))
-
-
-def lscde_density(x, y, U, V, sigma_x, sigma_y, alpha):
-    """p(y|x), normalised by numerical integration."""
-    grid = np.linspace(V.min() - 12 * sigma_y, V.max() + 12 * sigma_y, 20001)[:, None]
-    weights = alpha * np.array([kernel(x, u, np.full(len(u), sigma_x)) for u in U])
-    curve = np.exp(-((grid - V[:, 0]) ** 2) / (2 * sigma_y**2)) @ weights
-    here = np.exp(-((y[0] - V[:, 0]) ** 2) / (2 * sigma_y**2)) @ weights
-    return here / np.trapezoid(curve, grid[:, 0])
-
-
 def epsilon_kde_density(x, y, X, Y, radius, bandwidth, min_neighbours):
     """p(y|x) of the ε-neighbourhood estimator."""
     distance = np.array([np.sqrt(np.mean((x - row) ** 2)) for row in X])
     near = [i for i in range(len(X)) if distance[i] <= radius]
     if len(near) < min_neighbours:
         near = list(np.argsort(distance)[:min_neighbours])
-    values = [kernel(y, Y[i], np.full(len(y), bandwidth)) for i in near]
-    return np.mean(values) / (bandwidth * np.sqrt(2 * np.pi)) ** len(y)
-
-
-def gaussian_density(y, z, sigma):
-    """N(y; z, diag σ²)."""
-    return kernel(y, z, sigma) / np.prod(np.sqrt(2 * np.pi) * np.asarray(sigma))
+    return np.mean([norm.pdf(y, Y[i], bandwidth).prod() for i in near])
 
 
 def cdo_weights(x, X, Y, Z, k, sigma_y, alpha, shift):
     """β of cdo, supplement A.2, with all rows of X and c = `shift`, before division by its sum."""
     n, m = len(X), len(Z)
     K = np.array([[k(a, b) for b in X] for a in X])
-    L = np.array([[gaussian_density(a, b, sigma_y) for b in Z] for a in Z])
-    L_ZY = np.array([[gaussian_density(z, y, sigma_y) for y in Y] for z in Z])
+    L, L_ZY = (norm.pdf(Z[:, None], points, sigma_y).prod(axis=2) for points in (Z, Y))
     similar = np.array([k(a, x) for a in X])
     inverse = np.linalg.inv(L + shift * np.eye(m))
     return inverse @ inverse @ L_ZY @ np.linalg.solve(K + n * alpha * np.eye(n), similar)
+
+
+def greedy_cholesky(K, target):
+    """Algorithm 1, line by line: L and the (n, m) matrix B, pivots, trace error."""
+    n = len(K)
+    d, pivots = np.diag(K).copy(), []
+    L, B = np.zeros((n, 0)), np.zeros((n, 0))
+    while d.sum() > target and d.max() > 1e-13:
+        p = int(np.argmax(d))
+        e = np.eye(n)[p]
+        column = (K @ e - L @ L.T @ e) / np.sqrt(d[p])
+        coefficient = (e - B @ L.T @ e) / np.sqrt(d[p])
+        L, B = np.column_stack([L, column]), np.column_stack([B, coefficient])
+        d = np.maximum(d - column**2, 0.0)
+        d[p] = 0.0
+        pivots.append(p)
+    return L, B, np.array(pivots), d.sum()
+
+
+def dense_jdl(K_x, K_y, regularization):
+    """Minimiser of (14): the values h(x_j, y_i) on the grid, shape (n, n), rows y.
+
+    The n²-dimensional normal equations (K_x² ⊗ K_y²/n² + λ K_x ⊗ K_y) vec H = vec(...).
+    """
+    n = len(K_x)
+    quadratic = np.kron(K_x @ K_x, K_y @ K_y) / n**2 + regularization * np.kron(K_x, K_y)
+    linear = K_y @ K_x / n - K_y @ np.ones((n, n)) @ K_x / n**2
+    solution = np.linalg.lstsq(quadratic, linear.T.ravel(), rcond=1e-13)[0]
+    return K_y @ solution.reshape(n, n).T @ K_x
+
+
+def grid_values(model, X, Y):
+    """h(x_j, y_i) of a fitted joint distribution, shape (len Y, len X)."""
+    rows = [model.density_ratio(np.repeat(x[None], len(Y), axis=0), Y) for x in X]
+    return np.array(rows).T - 1.0
+
+
+def quadratic_program(quadratic, linear, equality, total, inequality, limits):
+    """Minimise ½ x·Q x - c·x subject to e·x = total and G x ≤ limits, by Clarabel."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    rows = sparse.vstack([sparse.csc_array(equality[None]), sparse.csc_array(inequality)])
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.triu(sparse.csc_array(quadratic))),
+        -linear,
+        sparse.csc_matrix(rows),
+        np.r_[total, limits],
+        [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(limits))],
+        settings,
+    ).solve()
+    return np.array(solution.x)

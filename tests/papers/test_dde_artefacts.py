@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 from scipy.spatial.distance import cdist, pdist
 
+import artefact_scores as made
 from kcde import scores as score_files
 from kcde.data import made_up
 from kcde.evidence.checks import decide
@@ -23,10 +24,8 @@ SETS = [*published.datasets("dde", "table2")]
 
 def cell(dataset, method, values, metric=NLL, variant="as-published", experiment="planar"):
     """Return the scores of a cell, None for a failed split."""
-    frame = pd.DataFrame({"split": range(len(values)), "value": pd.Series(values, dtype=float)})
-    known = {"dataset": dataset, "method": method, "metric": metric, "variant": variant}
-    status = np.where(frame["value"].isna(), "failed", "ok")
-    return frame.assign(**known, experiment=experiment, status=status, setting="{}", unit="")
+    frame = made.frame({(dataset, method, metric, variant): values})
+    return frame.assign(experiment=experiment, unit="")
 
 
 def of_plane(*cells):

@@ -87,30 +87,6 @@ def test_two_dimensions_equal_a_naive_loop(rng):
     np.testing.assert_allclose(model.variance(X[:4]), variance, rtol=1e-7)
 
 
-@pytest.mark.parametrize("weights", ["clipped", "signed", "projected"])
-def test_moments_and_expectations_are_those_of_the_density(pairs, weights):
-    X, Y = pairs
-    model = CDO(**GIVEN, weights=weights).fit(X, Y)
-    density = model.density_at(AXIS)(X[:5])
-    assert (density.min() < 0.0) == (weights == "signed")
-    first, second = (np.trapezoid(density * AXIS[:, 0] ** p, AXIS[:, 0], axis=1) for p in (1, 2))
-    np.testing.assert_allclose(np.trapezoid(density, AXIS[:, 0], axis=1), 1.0, atol=1e-9)
-    np.testing.assert_allclose(model.mean(X[:5])[:, 0], first, rtol=1e-8)
-    np.testing.assert_allclose(model.variance(X[:5])[:, 0], second - first**2, rtol=1e-7)
-    found = model.conditional_expectation(lambda y: np.hstack([y**0, y, y**2]), X[:5])
-    np.testing.assert_allclose(found, np.column_stack([np.ones(5), first, second]), rtol=1e-7)
-
-
-def test_signed_density_has_no_logarithm_where_it_is_not_positive(pairs):
-    model = CDO(**GIVEN, weights="signed").fit(*pairs)
-    x = pairs[0][:1]
-    rows, density = np.repeat(x, len(AXIS), axis=0), model.density_at(AXIS)(x)[0]
-    log_density = model.log_density(rows, AXIS)
-    np.testing.assert_array_equal(np.isneginf(log_density), density <= 0.0)
-    assert 0.0 < np.mean(density <= 0.0) < 1.0
-    np.testing.assert_allclose(model.log_density_at(AXIS)(x)[0], log_density, rtol=1e-6)
-
-
 def test_projection_is_the_nearest_mixture(pairs):
     """The metric by quadrature, the minimum by scipy."""
     X, Y = pairs

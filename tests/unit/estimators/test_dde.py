@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracted import some_pairs
 from kcde import memory
 from kcde.estimators import DDE
 from kcde.estimators._dde import PENALTIES, GaussianBase, KernelSum, Likelihood, UniformBase
@@ -23,9 +24,7 @@ QUICK = {"iterations": 200, "validation": 0, "learning_rate": 2e-3}
 
 @pytest.fixture(scope="module")
 def pairs():
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((60, 1))
-    return X, np.sin(X) + 0.4 * rng.standard_normal((60, 1))
+    return some_pairs(np.random.default_rng(3), 60, 1)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +34,7 @@ def fitted(pairs):
 
 @pytest.mark.nightly
 def test_it_learns_a_density_and_a_sampler_and_keeps_the_likeliest_iteration(pairs, fitted, rng):
-    X = rng.standard_normal((800, 1))
-    Y = np.sin(X) + 0.4 * rng.standard_normal((800, 1))
+    X, Y = some_pairs(rng, 800, 1)
     exact = stats.norm.logpdf(Y[:, 0], np.sin(X[:, 0]), 0.4).mean()
     without_x = stats.norm.logpdf(Y[:, 0], pairs[1].mean(), pairs[1].std()).mean()
     assert without_x + 0.2 < fitted.score(X, Y) < exact
@@ -274,9 +272,7 @@ LINE = np.linspace(-16.0, 16.0, 1501)
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((14, 2))
-    return X, np.sin(X[:, :1]) + 0.4 * rng.standard_normal((14, 1))
+    return some_pairs(np.random.default_rng(0), 14)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from kcde.estimators import JPDL, jpdl
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
-from low_rank import dense_jdl, grid_values
+from naive import dense_jdl, grid_values
 
 
 def gaussian_pairs(rng, n, d, noise=0.6):

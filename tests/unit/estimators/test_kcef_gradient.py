@@ -66,13 +66,6 @@ def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, whole, n,
         np.testing.assert_allclose(steep, slope, rtol=1e-8, atol=1e-9 * np.abs(slope).max())
 
 
-def test_many_rows_are_taken_by_blocks(pairs, rng, monkeypatch):
-    folds = kfold(30, 5, rng)
-    assert HeldOutScore(*pairs, folds, 2.0)._step is scores._WholeStep
-    monkeypatch.setattr(scores, "_WHOLE", 30**2 - 1)
-    assert HeldOutScore(*pairs, folds, 2.0)._step is scores._BlockedStep
-
-
 @pytest.mark.parametrize("isotropic", [False, True])
 def test_minimum_is_better_than_the_start_and_within_the_bounds(larger, isotropic):
     sigma_x, sigma_y, lam, report = scores.minimise(larger, 2, NOTHING, isotropic)

@@ -222,17 +222,6 @@ def test_refined_grid_stays_within_one_step():
     np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
 
 
-def test_rows_of_one_label_are_in_one_fold(rng):
-    labels = np.array([0, 3, 1, 1, 2, 0, 4, 3, 3, 5, 6, 1])
-    folds = selection.grouped_kfold(labels, 3, rng)
-    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(12))
-    counts = [len(set(labels[fold])) for fold in folds]
-    assert sum(counts) == 7
-    assert max(counts) - min(counts) <= 1
-    with pytest.raises(ValueError, match="groups"):
-        selection.grouped_kfold(np.array([0, 1, 0, 1, 0, 1]), 5, rng)
-
-
 def grid(*sizes, step=8.0):
     ticks = [step * np.arange(size) for size in sizes]
     return np.stack(np.meshgrid(*ticks, indexing="ij"), axis=-1).reshape(-1, len(sizes))

@@ -146,14 +146,6 @@ def test_equal_methods_are_not_told_apart(test):
     assert test(np.ones(1), np.zeros(1)).p_value == 1.0
 
 
-def test_shared_training_rows_make_the_t_test_wider(splits):
-    gap, overlap = splits[0] - splits[1], 1 / 9
-    t = gap.mean() / np.sqrt((1 / 20 + overlap) * gap.var(ddof=1))
-    found = metrics.paired_t_test(*splits, overlap)
-    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(t), 19))
-    assert found.sign == -1
-
-
 def test_holm_rejects_what_the_rule_in_words_rejects(rng):
     """The smallest of m at level/m, the next at level/(m - 1), until one is not."""
     for _ in range(200):
