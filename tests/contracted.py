@@ -47,15 +47,6 @@ def some_pairs(rng, n=30, columns=2, noise=0.4):
     return X, np.sin(X[:, :1]) + noise * rng.standard_normal((n, 1))
 
 
-def line(points=8001, furthest=1e4):
-    """Return y and the weights of a rule over the whole line, shapes (k,), dense around 0.
-
-    The trapezoidal rule in s, where y = sinh s: tails may be as thick as those of Student's t.
-    """
-    s = np.linspace(-np.arcsinh(furthest), np.arcsinh(furthest), points)
-    return np.sinh(s), np.cosh(s) * (s[1] - s[0])
-
-
 def densities():
     """Return the names of all classes that are densities."""
     return [name for name in estimator_names() if estimator_class(name).tags.density]

@@ -39,15 +39,11 @@ class NaiveKCEF:
         n, d = Y.shape
         pairs = [(b, i) for b in range(n) for i in range(d)]
         # ∂_i ∂_{j+d} k = -∂_i ∂_j k
-        G = np.array(
-            [[-self.k_x(a, b) * self.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
-        )
+        k_x = [[kernel(a, b, self.sigma_x) for b in X] for a in X]
+        G = [[-k_x[a][b] * self.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
         h = np.array([self.xi(X[b], Y[b], i) for b, i in pairs])
         beta = np.linalg.solve(G + n * regularization * np.eye(n * d), h / regularization)
         self.beta, self.pairs = beta.reshape(n, d), pairs
-
-    def k_x(self, a, b):
-        return kernel(self.X[a], self.X[b], self.sigma_x)
 
     def dk(self, a, b, *axes):
         return partial(a, b, self.sigma_y, *axes)
@@ -62,19 +58,13 @@ class NaiveKCEF:
                 total += k_x * (self.dk(Y_b, y, i, i, *j) + r * self.dk(Y_b, y, i, *j))
         return (-1) ** len(j) * total / len(self.Y)
 
-    def T(self, x, y):
-        """The natural parameter at one point."""
-        value = -self.xi(x, y) / self.regularization
+    def log_unnormalized(self, x, y):
+        """log q_0(y) + T(x, y) at one point."""
+        value = norm.logpdf(y, scale=self.base_std).sum() - self.xi(x, y) / self.regularization
         for b, i in self.pairs:
             k_x = kernel(self.X[b], x, self.sigma_x)
             value += self.beta[b, i] * k_x * self.dk(self.Y[b], y, i)
         return value
-
-    def log_unnormalized(self, x, y):
-        """log q_0(y) + T(x, y) at one point."""
-        d, s = len(y), self.base_std
-        log_base = -0.5 * np.sum(y**2) / s**2 - d * np.log(s * np.sqrt(2 * np.pi))
-        return log_base + self.T(x, y)
 
 
 def epsilon_kde_density(x, y, X, Y, radius, bandwidth, min_neighbours):
@@ -89,11 +79,10 @@ def epsilon_kde_density(x, y, X, Y, radius, bandwidth, min_neighbours):
 def cdo_weights(x, X, Y, Z, k, sigma_y, alpha, shift):
     """β of cdo, supplement A.2, with all rows of X and c = `shift`, before division by its sum."""
     n, m = len(X), len(Z)
-    K = np.array([[k(a, b) for b in X] for a in X])
     L, L_ZY = (norm.pdf(Z[:, None], points, sigma_y).prod(axis=2) for points in (Z, Y))
-    similar = np.array([k(a, x) for a in X])
+    similar = k(X, x[None])[:, 0]
     inverse = np.linalg.inv(L + shift * np.eye(m))
-    return inverse @ inverse @ L_ZY @ np.linalg.solve(K + n * alpha * np.eye(n), similar)
+    return inverse @ inverse @ L_ZY @ np.linalg.solve(k(X, X) + n * alpha * np.eye(n), similar)
 
 
 def greedy_cholesky(K, target):

@@ -71,6 +71,7 @@ def test_a_defined_method_is_made_and_of_a_known_one_the_rest_stays(defined):
             "Mine": {"estimator": "KCEF", "options": {"folds": 3}, "shown": ["kcef/table1"]},
             "KCEF-LL": {"options": {"folds": 3}},
             "DDE": {"variant": "ours"},
+            "EpsilonKDE": {"options": {"folds": 3}},
         }
     )
     assert methods.make("Mine").folds == 3
@@ -78,6 +79,8 @@ def test_a_defined_method_is_made_and_of_a_known_one_the_rest_stays(defined):
     assert METHODS["KCEF-LL"].options == {"selection": "likelihood", "folds": 3}
     assert METHODS["DDE"].dataset_options["ring"] == {"dual_layers": 3}
     assert METHODS["DDE-narrow"].variant == "ours"
+    assert METHODS["epsilon-KDE"].options == {"folds": 3}
+    assert "EpsilonKDE" not in METHODS
 
 
 def test_a_wrong_definition_is_named_and_defines_nothing(defined):
@@ -86,12 +89,6 @@ def test_a_wrong_definition_is_named_and_defines_nothing(defined):
         with pytest.raises(ValueError, match=words):
             defined({"Mine": said})
         assert "Mine" not in METHODS
-
-
-def test_a_known_method_is_changed_by_any_of_its_names(defined):
-    defined({"EpsilonKDE": {"options": {"folds": 3}}})
-    assert METHODS["epsilon-KDE"].options == {"folds": 3}
-    assert "EpsilonKDE" not in METHODS
 
 
 JOB = ("r_benchmark", "smoke-linear")
@@ -118,9 +115,8 @@ def test_an_experiment_is_described(call, name):
     assert all(each in said for each in (*cls.repeated, *cls.datasets, *map(shown, cls.methods)))
 
 
-def test_a_job_has_the_sizes_and_methods_that_are_given(call, raw, tmp_path, monkeypatch):
-    monkeypatch.setitem(METHODS, "Mine", None)  # so that it is gone afterwards
-    monkeypatch.delitem(METHODS, "Mine")
+@pytest.mark.usefixtures("defined")
+def test_a_job_has_the_sizes_and_methods_that_are_given(call, raw, tmp_path):
     out = tmp_path / "out.csv"
     words = ("Mine", *raw, "--define", MINE, "--set", "splits=2", "-o", out)
     code, said, _ = call("run", *JOB, *words)
@@ -133,7 +129,6 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(call, raw, tmp_path, mon
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["r_bench"], "no experiment 'r_bench' (did you mean `r_benchmark`?)"),
         ([*JOB, "LSCD"], "no method 'LSCD' (did you mean `LSCDE`?)"),
         (["factors", "smoke-joint", "KCEF-M/01-99"], "columns 1-3; got 1-99"),
         (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),

@@ -1,4 +1,5 @@
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,8 +15,7 @@ from kcde.estimators._shared import marginal_likelihood as tuning
 GIVEN = {"bandwidth_x": [0.9, 0.6], "signal_std": 1.3, "noise_std": 0.35}
 
 
-def matern(*given):
-    return Matern(*given, nu=1.5)
+matern = partial(Matern, nu=1.5)
 
 
 def theirs(shape, bandwidth, signal, noise, X, y):

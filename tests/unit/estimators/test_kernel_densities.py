@@ -16,7 +16,7 @@ def left_out(X, Y, regularization):
     """What is left of each y by scikit-learn's regression on all other rows."""
     # Its penalty is on the sum of squares; the sum of n rows has n times ours.
     model = Ridge(len(X) * regularization, solver="cholesky")
-    return Y - cross_val_predict(model, X, Y, cv=len(X))
+    return Y - cross_val_predict(model, X, Y, cv=len(X)).reshape(Y.shape)
 
 
 @pytest.mark.parametrize("regularization", [1e-3, 0.7])

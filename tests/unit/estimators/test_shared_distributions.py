@@ -7,21 +7,15 @@ from scipy import stats
 
 from contracted import some_pairs
 from kcde.estimators import CDO, LSCDE, EpsilonKDE
-from kcde.estimators._shared.floored import StudentT
+from kcde.estimators._shared.floored import Normal, StudentT
 from kcde.estimators._shared.tabulated import TabulatedCdf
 from kcde.panels import cover
-
-X = np.zeros((3, 1))
-
-
-def at_rows(*log_densities):
-    """`at(Y)(X)` of one density for each row of X."""
-    return lambda Y: lambda X: np.stack([f(Y[:, 0]) for f in log_densities])
 
 
 def test_tables_are_those_of_scipy():
     laws = stats.norm(0.3, 0.7), stats.logistic(-1.0, 0.2), stats.t(20, 1.0, 0.4)
-    table = TabulatedCdf(at_rows(*(law.logpdf for law in laws)), X, cover((-12.0, 12.0, 0.5)))
+    at = lambda Y: lambda X: np.stack([law.logpdf(Y[:, 0]) for law in laws])  # noqa: E731
+    table = TabulatedCdf(at, np.zeros((3, 1)), cover((-12.0, 12.0, 0.5)))
     y = np.array([[-20.0, -1.1, 0.4], [-1.0, -0.2, 0.0], [0.5, 1.5, 20.0]])
     expected = np.stack([law.cdf(row) for law, row in zip(laws, y, strict=True)])
     np.testing.assert_allclose(table.cdf(y), expected, atol=1e-9)
@@ -46,11 +40,20 @@ def test_mixtures_with_common_centres_by_pairs_and_by_nodes(sigma):
             assert found[i] == pytest.approx(float(expected[0]), rel=1e-7)
 
 
-@pytest.mark.parametrize("degrees", [3.0, 10.0])
-def test_students_t(degrees):
-    y = np.array([-5.0, 0.3, 1.0])
-    expected = scoringrules.crps_t(y, degrees, 0.3, 2.0)
-    np.testing.assert_allclose(StudentT(0.3, 2.0, degrees).crps(y), expected, rtol=1e-10)
+@pytest.mark.parametrize("degrees", [None, 2.0, 3.0, 10.0])
+def test_location_scale_densities_are_those_of_scipy_and_scoringrules(degrees):
+    density = StudentT(0.3, 1.7, degrees) if degrees else Normal(0.3, 1.7)
+    other = stats.t(degrees, 0.3, 1.7) if degrees else stats.norm(0.3, 1.7)
+    y, p = np.linspace(-4.0, 5.0, 13), np.array([0.01, 0.4, 0.9])
+    np.testing.assert_allclose(density.log_density(y), other.logpdf(y), rtol=1e-12)
+    np.testing.assert_allclose(density.cdf(y), other.cdf(y), rtol=1e-10)
+    np.testing.assert_allclose(density.quantile(p), other.ppf(p), rtol=1e-10)
+    assert density.outside(-2.0, 3.0) == pytest.approx(other.cdf(-2.0) + other.sf(3.0))
+    nodes, weights = density.nodes()
+    assert weights @ np.tanh(nodes) == pytest.approx(other.expect(np.tanh), abs=1e-7)
+    if degrees:
+        expected = scoringrules.crps_t(y, degrees, 0.3, 1.7)
+        np.testing.assert_allclose(density.crps(y), expected, rtol=1e-10)
 
 
 MIXTURES = [(cls, name) for cls in (CDO, LSCDE) for name in ("clipped", "signed", "projected")]

@@ -21,15 +21,6 @@ def process():
     return GaussianProcess(1.0, 0.8, 0.5)
 
 
-def test_a_constant_column_of_x_is_dropped_and_recorded(pairs):
-    X, Y = pairs
-    model = Standardised(KCEF(1.0, 1.0, 0.01))
-    expected = model.fit(X, Y).log_density(X, Y)
-    wide = np.column_stack([X[:, 0], np.full(len(X), 0.1), X[:, 1]])
-    np.testing.assert_allclose(model.fit(wide, Y).log_density(wide, Y), expected)
-    assert model.dropped_ == [1]
-
-
 def test_intervals_are_quantiles_at_the_score_of_the_right_rank(pairs):
     X, Y = pairs
     model = Conformal(process(), share=0.3, random_state=1).fit(X, Y)

@@ -28,18 +28,15 @@ def test_prepared_rows_have_the_same_values(xp, host, rng, d):
     np.testing.assert_allclose(found, expected[:, few], rtol=1e-11)
 
 
-def precise_log(A, B, bandwidth):
-    """Differences first, in the longest floating-point numbers there are."""
-    A, B = A.astype(np.longdouble), B.astype(np.longdouble)
-    return -0.5 * (((A[:, None, :] - B) / np.longdouble(bandwidth)) ** 2).sum(axis=2)
-
-
 @pytest.mark.parametrize("d", [1, 20])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 @pytest.mark.parametrize("bandwidth", [0.01, 1.0])
 def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidth):
     A, B = (offset + rng.standard_normal((n, d)) for n in (90, 40))
-    kernel, expected = GaussianKernel(bandwidth), precise_log(A, B, bandwidth)
+    # Differences first, in the longest floating-point numbers there are.
+    difference = A.astype(np.longdouble)[:, None, :] - B.astype(np.longdouble)
+    expected = -0.5 * ((difference / np.longdouble(bandwidth)) ** 2).sum(axis=2)
+    kernel = GaussianKernel(bandwidth)
     # What squares of this size leave of an exponent.
     allowed = 1e-14 * max(1.0, float(-expected.min()))
     assert np.abs(kernel.log(A, B) - expected).max() < allowed
