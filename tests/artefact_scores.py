@@ -9,15 +9,15 @@ METRIC = "negative_log_likelihood"
 
 
 def frame(cells):
-    """Return scores from {(dataset, method): values a split}; None marks a failed fit."""
-    rows = [row for cell, values in cells.items() for row in rows_of(*cell, values)]
+    """Return scores from {(dataset, method[, metric[, variant]]): values a split}; None failed."""
+    rows = [row for cell, values in cells.items() for row in rows_of(*cell, values=values)]
     return pd.DataFrame(rows, columns=scores.COLUMNS).assign(detail="")
 
 
-def rows_of(dataset, method, values):
-    variant = "ours" if method == "KCEF-LL" else "as-published"
+def rows_of(dataset, method, metric=METRIC, variant="", *, values):
+    variant = variant or ("ours" if method == "KCEF-LL" else "as-published")
     same = {"experiment": "r_benchmark", "dataset": dataset, "setting": "{}", "method": method}
-    same |= {"variant": variant, "metric": METRIC, "unit": "nats"}
+    same |= {"variant": variant, "metric": metric, "unit": "nats"}
     return [
         {**same, "split": split, "value": np.nan, "status": "failed"}
         if value is None
@@ -31,7 +31,7 @@ def files(folder, cells, info=(), **more):
     paths = []
     for (dataset, method), values in cells.items():
         paths.append(folder / dataset / f"{method}.csv")
-        rows = [row | more for row in rows_of(dataset, method, values)]
+        rows = [row | more for row in rows_of(dataset, method, values=values)]
         scores.write(paths[-1], rows, dict(info))
     return paths
 

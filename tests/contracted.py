@@ -41,20 +41,10 @@ def make(name, fewer=False, **options):
     return estimator_class(name)(**known | options)
 
 
-def some_pairs(rng):
-    """Thirty pairs with two x and one y, around a curve, of unit scale."""
-    X = rng.standard_normal((30, 2))
-    Y = np.sin(X[:, :1]) + 0.4 * rng.standard_normal((30, 1))
-    return X, Y
-
-
-def line(points=8001, furthest=1e4):
-    """Return y and the weights of a rule over the whole line, shapes (k,), dense around 0.
-
-    The trapezoidal rule in s, where y = sinh s: tails may be as thick as those of Student's t.
-    """
-    s = np.linspace(-np.arcsinh(furthest), np.arcsinh(furthest), points)
-    return np.sinh(s), np.cosh(s) * (s[1] - s[0])
+def some_pairs(rng, n=30, columns=2, noise=0.4):
+    """Pairs with so many x and one y, around a curve, of unit scale."""
+    X = rng.standard_normal((n, columns))
+    return X, np.sin(X[:, :1]) + noise * rng.standard_normal((n, 1))
 
 
 def densities():

@@ -1,6 +1,9 @@
 """The estimators again, as loops that follow the papers word for word: references, not methods."""
 
+import clarabel
 import numpy as np
+from scipy import sparse
+from scipy.stats import norm
 
 
 def slopes(f, at, step=1e-6):
@@ -36,15 +39,11 @@ class NaiveKCEF:
         n, d = Y.shape
         pairs = [(b, i) for b in range(n) for i in range(d)]
         # ∂_i ∂_{j+d} k = -∂_i ∂_j k
-        G = np.array(
-            [[-self.k_x(a, b) * self.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
-        )
+        k_x = [[kernel(a, b, self.sigma_x) for b in X] for a in X]
+        G = [[-k_x[a][b] * self.dk(Y[a], Y[b], i, j) for b, j in pairs] for a, i in pairs]
         h = np.array([self.xi(X[b], Y[b], i) for b, i in pairs])
         beta = np.linalg.solve(G + n * regularization * np.eye(n * d), h / regularization)
         self.beta, self.pairs = beta.reshape(n, d), pairs
-
-    def k_x(self, a, b):
-        return kernel(self.X[a], self.X[b], self.sigma_x)
 
     def dk(self, a, b, *axes):
         return partial(a, b, self.sigma_y, *axes)
@@ -59,39 +58,13 @@ class NaiveKCEF:
                 total += k_x * (self.dk(Y_b, y, i, i, *j) + r * self.dk(Y_b, y, i, *j))
         return (-1) ** len(j) * total / len(self.Y)
 
-    def T(self, x, y):
-        """The natural parameter at one point."""
-        value = -self.xi(x, y) / self.regularization
+    def log_unnormalized(self, x, y):
+        """log q_0(y) + T(x, y) at one point."""
+        value = norm.logpdf(y, scale=self.base_std).sum() - self.xi(x, y) / self.regularization
         for b, i in self.pairs:
             k_x = kernel(self.X[b], x, self.sigma_x)
             value += self.beta[b, i] * k_x * self.dk(self.Y[b], y, i)
         return value
-
-    def log_unnormalized(self, x, y):
-        """log q_0(y) + T(x, y) at one point."""
-        d, s = len(y), self.base_std
-        log_base = -0.5 * np.sum(y**2) / s**2 - d * np.log(s * np.sqrt(2 * np.pi))
-        return log_base + self.T(x, y)
-
-
-def lscde_weights(X, Y, U, V, sigma_x, sigma_y, regularization):
-    """α of least-squares conditional density estimation, with H by numerical integration over y."""
-    y = np.linspace(Y.min() - 12 * sigma_y, Y.max() + 12 * sigma_y, 20001)
-    bumps = np.exp(-((y - V) ** 2) / (2 * sigma_y**2))
-    phi_x = np.array([[kernel(x, u, np.full(len(u), sigma_x)) for u in U] for x in X])
-    phi_y = np.array([[kernel(t, v, np.full(1, sigma_y)) for v in V] for t in Y])
-    H = (bumps @ bumps.T) * (y[1] - y[0]) * (phi_x.T @ phi_x) / len(X)
-    shifted = H + regularization * np.eye(len(U))
-    return np.maximum(0.0, np.linalg.solve(shifted, (phi_x * phi_y).mean(axis=0)))
-
-
-def lscde_density(x, y, U, V, sigma_x, sigma_y, alpha):
-    """p(y|x), normalised by numerical integration."""
-    grid = np.linspace(V.min() - 12 * sigma_y, V.max() + 12 * sigma_y, 20001)[:, None]
-    weights = alpha * np.array([kernel(x, u, np.full(len(u), sigma_x)) for u in U])
-    curve = np.exp(-((grid - V[:, 0]) ** 2) / (2 * sigma_y**2)) @ weights
-    here = np.exp(-((y[0] - V[:, 0]) ** 2) / (2 * sigma_y**2)) @ weights
-    return here / np.trapezoid(curve, grid[:, 0])
 
 
 def epsilon_kde_density(x, y, X, Y, radius, bandwidth, min_neighbours):
@@ -100,21 +73,65 @@ def epsilon_kde_density(x, y, X, Y, radius, bandwidth, min_neighbours):
     near = [i for i in range(len(X)) if distance[i] <= radius]
     if len(near) < min_neighbours:
         near = list(np.argsort(distance)[:min_neighbours])
-    values = [kernel(y, Y[i], np.full(len(y), bandwidth)) for i in near]
-    return np.mean(values) / (bandwidth * np.sqrt(2 * np.pi)) ** len(y)
-
-
-def gaussian_density(y, z, sigma):
-    """N(y; z, diag σ²)."""
-    return kernel(y, z, sigma) / np.prod(np.sqrt(2 * np.pi) * np.asarray(sigma))
+    return np.mean([norm.pdf(y, Y[i], bandwidth).prod() for i in near])
 
 
 def cdo_weights(x, X, Y, Z, k, sigma_y, alpha, shift):
     """β of cdo, supplement A.2, with all rows of X and c = `shift`, before division by its sum."""
     n, m = len(X), len(Z)
-    K = np.array([[k(a, b) for b in X] for a in X])
-    L = np.array([[gaussian_density(a, b, sigma_y) for b in Z] for a in Z])
-    L_ZY = np.array([[gaussian_density(z, y, sigma_y) for y in Y] for z in Z])
-    similar = np.array([k(a, x) for a in X])
+    L, L_ZY = (norm.pdf(Z[:, None], points, sigma_y).prod(axis=2) for points in (Z, Y))
+    similar = k(X, x[None])[:, 0]
     inverse = np.linalg.inv(L + shift * np.eye(m))
-    return inverse @ inverse @ L_ZY @ np.linalg.solve(K + n * alpha * np.eye(n), similar)
+    return inverse @ inverse @ L_ZY @ np.linalg.solve(k(X, X) + n * alpha * np.eye(n), similar)
+
+
+def greedy_cholesky(K, target):
+    """Algorithm 1, line by line: L and the (n, m) matrix B, pivots, trace error."""
+    n = len(K)
+    d, pivots = np.diag(K).copy(), []
+    L, B = np.zeros((n, 0)), np.zeros((n, 0))
+    while d.sum() > target and d.max() > 1e-13:
+        p = int(np.argmax(d))
+        e = np.eye(n)[p]
+        column = (K @ e - L @ L.T @ e) / np.sqrt(d[p])
+        coefficient = (e - B @ L.T @ e) / np.sqrt(d[p])
+        L, B = np.column_stack([L, column]), np.column_stack([B, coefficient])
+        d = np.maximum(d - column**2, 0.0)
+        d[p] = 0.0
+        pivots.append(p)
+    return L, B, np.array(pivots), d.sum()
+
+
+def dense_jdl(K_x, K_y, regularization):
+    """Minimiser of (14): the values h(x_j, y_i) on the grid, shape (n, n), rows y.
+
+    The n²-dimensional normal equations (K_x² ⊗ K_y²/n² + λ K_x ⊗ K_y) vec H = vec(...).
+    """
+    n = len(K_x)
+    quadratic = np.kron(K_x @ K_x, K_y @ K_y) / n**2 + regularization * np.kron(K_x, K_y)
+    linear = K_y @ K_x / n - K_y @ np.ones((n, n)) @ K_x / n**2
+    solution = np.linalg.lstsq(quadratic, linear.T.ravel(), rcond=1e-13)[0]
+    return K_y @ solution.reshape(n, n).T @ K_x
+
+
+def grid_values(model, X, Y):
+    """h(x_j, y_i) of a fitted joint distribution, shape (len Y, len X)."""
+    rows = [model.density_ratio(np.repeat(x[None], len(Y), axis=0), Y) for x in X]
+    return np.array(rows).T - 1.0
+
+
+def quadratic_program(quadratic, linear, equality, total, inequality, limits):
+    """Minimise ½ x·Q x - c·x subject to e·x = total and G x ≤ limits, by Clarabel."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    rows = sparse.vstack([sparse.csc_array(equality[None]), sparse.csc_array(inequality)])
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(sparse.triu(sparse.csc_array(quadratic))),
+        -linear,
+        sparse.csc_matrix(rows),
+        np.r_[total, limits],
+        [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(limits))],
+        settings,
+    ).solve()
+    return np.array(solution.x)

@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1150, ["data"]),
     "experiments": (3296, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (8822, ["estimators"]),
+    "estimators": (8839, ["estimators"]),
     "numerics": (
         2216,
         [
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (950, ["evidence"]),
     "pages": (700, ["pages"]),
     "papers": (4755, ["papers"]),
-    "table": (2037, ["comparison", "tabular", "table_model"]),
+    "table": (2058, ["comparison", "tabular", "table_model"]),
     "the rest": (
         787,
         [
@@ -58,7 +58,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 716
-TESTS = 14456
+TESTS = 14065
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -5,7 +5,6 @@ file system says of each; `compare.py kept CHECKOUT LIST` fails where one of suc
 again.
 """
 
-import argparse
 import json
 import sys
 from base64 import urlsafe_b64decode
@@ -53,22 +52,9 @@ def kept(checkout: Path, before: dict[str, list[int]]) -> bool:
     return bool(before) and not again
 
 
-def main() -> int:
-    """Read the command line, do what it says, and return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    listing = commands.add_parser("finished")
-    listing.add_argument("checkout", type=Path)
-    listing.add_argument("--recorded", action="store_true")
-    again = commands.add_parser("kept")
-    again.add_argument("checkout", type=Path)
-    again.add_argument("list", type=Path)
-    chosen = parser.parse_args()
-    if chosen.command == "finished":
-        print(json.dumps(finished(chosen.checkout, chosen.recorded), indent=1))
-        return 0
-    return 0 if kept(chosen.checkout, json.loads(chosen.list.read_text(encoding="utf-8"))) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    command, checkout, *rest = sys.argv[1:]
+    if command == "finished":
+        print(json.dumps(finished(Path(checkout), "--recorded" in rest), indent=1))
+    else:
+        sys.exit(not kept(Path(checkout), json.loads(Path(rest[0]).read_text(encoding="utf-8"))))

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -84,26 +85,24 @@ def slot():
         time.sleep(STEP)
 
 
+def processes(pid):
+    """Return a job with all that it started, also in sessions of their own."""
+    job = psutil.Process(pid)
+    return [job, *job.children(recursive=True)]
+
+
 def resident(pid):
-    """Return the bytes that a process and those that it started hold."""
-    total = 0
-    try:
-        job = psutil.Process(pid)
-        for process in (job, *job.children(recursive=True)):
-            total += process.memory_info().rss
-    except psutil.NoSuchProcess:
-        pass
-    return total
+    """Return the bytes that a job holds."""
+    with suppress(psutil.NoSuchProcess):
+        return sum(process.memory_info().rss for process in processes(pid))
+    return 0
 
 
 def kill(pid):
-    """Kill a job with all that it started, also in sessions of their own."""
-    try:
-        job = psutil.Process(pid)
-        for process in (job, *job.children(recursive=True)):
+    """Kill a job with all that it started."""
+    with suppress(psutil.NoSuchProcess):
+        for process in processes(pid):
             process.send_signal(signal.SIGKILL)
-    except psutil.NoSuchProcess:
-        pass
 
 
 def qstat(words):

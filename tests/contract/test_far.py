@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contracted import densities, make
+from contracted import densities, make, some_pairs
 from kcde.estimators import estimator_class
 
 BASE = "its base density, which is wider than y"
@@ -22,9 +22,7 @@ WITH_X = [name for name in densities() if not estimator_class(name).tags.uncondi
 
 @pytest.mark.parametrize("name", WITH_X)
 def test_far_from_all_rows_the_density_is_no_narrower_than_that_of_y_and_within_its_range(name):
-    rng = np.random.default_rng(7)
-    X = rng.standard_normal((60, 2))
-    Y = np.sin(X[:, :1]) + 0.4 * rng.standard_normal((60, 1))
+    X, Y = some_pairs(np.random.default_rng(7), 60)
     directions = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [1.0, 1.0]])
     model, kept = make(name).fit(X, Y), []
     lowest, highest = np.quantile(Y, [0.05, 0.95])

@@ -6,6 +6,7 @@ import pytest
 
 import kcde
 from kcde.estimators import LSCDE, LikelihoodKCEF, Standardised, estimator_class, estimator_names
+from kcde.selection import grouped_kfold
 
 GROUPED = [name for name in estimator_names() if estimator_class(name).tags.grouped]
 PEOPLE, VISITS = 12, 5
@@ -35,10 +36,13 @@ def test_a_fold_holds_out_whole_groups(rows):
     folds = model._kfold(rows, 5, np.random.default_rng(1))
     assert len(folds) == 5
     assert sorted(np.concatenate(folds)) == list(range(len(rows)))
-    held = [set(person[rows[fold]]) for fold in folds]
-    assert sum(map(len, held)) == PEOPLE
+    held = [len(set(person[rows[fold]])) for fold in folds]
+    assert sum(held) == PEOPLE
+    assert max(held) - min(held) <= 1
     few = person[rows] < 3
     assert len(model._kfold(rows[few], 5, np.random.default_rng(1))) == 3
+    with pytest.raises(ValueError, match="groups"):
+        grouped_kfold(person % 4, 5, np.random.default_rng(1))
 
 
 def test_of_many_rows_a_quarter_is_held_out_once_and_of_whole_groups():

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from contracted import densities, make
+from contracted import densities, make, some_pairs
 from kcde.arrays import to_numpy
 from kcde.estimators import KCEF, estimator_class
 from kcde.panels import QuadratureWarning
@@ -34,9 +34,7 @@ REFUSED += ("leave out", "min_neighbours", "needs at least")
 
 
 def smooth(n=ROWS, columns=2):
-    rng = np.random.default_rng(7)
-    X = rng.standard_normal((n, columns))
-    return X, np.sin(X[:, :1]) + 0.4 * rng.standard_normal((n, 1))
+    return some_pairs(np.random.default_rng(7), n, columns)
 
 
 def hard_data():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from contracted import make
-from kcde.estimators import CDO, Conformal, estimator_class, estimator_names
+from kcde.estimators import CDO, Conformal, Standardised, estimator_class, estimator_names
 from kcde.joint import JointDensity
 
 FACTOR, SHIFT = 1000.0, 5e3
@@ -101,11 +101,13 @@ def test_a_joint_density_has_the_units_of_every_column(pairs):
     np.testing.assert_allclose(moved, expected, atol=1e-9)
 
 
-def test_a_constant_column_of_x_is_left_as_it_is(pairs):
+@pytest.mark.parametrize("model", [make("KCEF"), Standardised(make("KCEF"))])
+def test_a_constant_column_of_x_has_no_part(model, pairs):
     X, Y = pairs
-    wide = np.column_stack([X, np.full(30, 3.0)])
-    expected = make("KCEF").fit(X, Y).log_density(X, Y)
-    np.testing.assert_allclose(make("KCEF").fit(wide, Y).log_density(wide, Y), expected)
+    wide = np.column_stack([X[:, 0], np.full(30, 0.1), X[:, 1]])
+    expected = model.fit(X, Y).log_density(X, Y)
+    np.testing.assert_allclose(model.fit(wide, Y).log_density(wide, Y), expected)
+    assert getattr(model, "dropped_", [1]) == [1]
 
 
 @pytest.mark.parametrize("standardize", [False, True])

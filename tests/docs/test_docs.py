@@ -67,10 +67,6 @@ def is_made(path):
     return re.fullmatch(made, f"{path}".removeprefix(f"{DOCS}/")) is not None
 
 
-def run(code, namespace, where):
-    exec(compile(code, where, "exec"), namespace)  # our own pages
-
-
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
     """A folder to write into, where pictures are drawn without a screen."""
@@ -92,7 +88,7 @@ def elsewhere(tmp_path, monkeypatch):
 def test_the_python_of_a_page_runs(page, elsewhere):
     namespace = {"__name__": page.stem}
     for block in fences(page, "python"):
-        run(block, namespace, name_of(page))
+        exec(compile(block, name_of(page), "exec"), namespace)  # our own pages
     if page.name == "own-data.md":
         assert namespace["found"].advice.method in ("LinearGaussian", "LSCDE-exact")
     if page.name == "tutorial.md":
@@ -114,7 +110,7 @@ def test_the_python_of_the_readme_runs(elsewhere):
     namespace = {"X": X, "Y": Y, "y": table["y"].to_numpy()}
     namespace |= {f"{name}_new": values[:5] for name, values in namespace.items()} | {"rng": rng}
     for block in fences(README, "python"):
-        run(block, namespace, "README.md")
+        exec(compile(block, "README.md", "exec"), namespace)
 
 
 @pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)

@@ -245,12 +245,7 @@ def test_normalisers(fitted, at_once, monkeypatch):
         assert array_namespace(other.stderr) == array_namespace(moved_X)
 
 
-QUICK_JOBS = {"bandwidth_x": 0.8, "bandwidth_y": 0.7, "regularization": 0.01}
-METHODS = dict.fromkeys(("KCEF", "SmoothedJDL", "SmoothedCME"), QUICK_JOBS)
-METHODS |= {"LSCDE": {}, "EpsilonKDE": {}} | {
-    "CDO": {"bandwidth_x": 0.8, "regularization": 0.01, "reference": 60},
-    "GaussianProcess": {"bandwidth_x": 0.8, "signal_std": 0.8, "noise_std": 0.5},
-}
+METHODS = ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "LSCDE", "SmoothedCME", "SmoothedJDL")
 
 
 @pytest.fixture
@@ -288,12 +283,12 @@ def source(request, smoke):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_set_of_the_r_packages(method, source, tmp_path, other_backend):
     real, where = source
-    given = where | {"options": METHODS[method], "splits": 2 - real, "importance_samples": 500}
+    given = where | {"options": QUICK[method], "splits": 2 - real, "importance_samples": 500}
     job = RBenchmark("geyser" if real else "smoke-linear", method, **given)
     assert_same_scores(job, tmp_path, other_backend)
 
 
 def test_a_factor(source, tmp_path, other_backend):
     dataset, node = ("red-wine", 4) if source[0] else ("smoke-joint", 3)
-    given = source[1] | {"nodes": (node,), "options": QUICK_JOBS, "runs": 1}
+    given = source[1] | {"nodes": (node,), "options": QUICK["KCEF"], "runs": 1}
     assert_same_scores(Factors(dataset, "KCEF-F", "KCEF", **given), tmp_path, other_backend)

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from scipy.spatial.distance import cdist, pdist
+from scipy.spatial.distance import pdist
 
+import artefact_scores as made
 from kcde import scores as score_files
 from kcde.data import made_up
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
-from kcde.metrics import MMD, NLL, NLL_QUADRATURE, of_optimum
+from kcde.metrics import MMD, NLL, NLL_QUADRATURE, mmd2_biased, of_optimum
 from kcde.papers import published, registry
 from kcde.papers.dde import artefacts, claims
 
@@ -23,10 +24,8 @@ SETS = [*published.datasets("dde", "table2")]
 
 def cell(dataset, method, values, metric=NLL, variant="as-published", experiment="planar"):
     """Return the scores of a cell, None for a failed split."""
-    frame = pd.DataFrame({"split": range(len(values)), "value": pd.Series(values, dtype=float)})
-    known = {"dataset": dataset, "method": method, "metric": metric, "variant": variant}
-    status = np.where(frame["value"].isna(), "failed", "ok")
-    return frame.assign(**known, experiment=experiment, status=status, setting="{}", unit="")
+    frame = made.frame({(dataset, method, metric, variant): values})
+    return frame.assign(experiment=experiment, unit="")
 
 
 def of_plane(*cells):
@@ -293,11 +292,9 @@ def test_the_tracked_points_have_their_mmd2_by_one_kernel():
     spots = frame[frame["kind"] == "scatter"]
     train = spots.loc[spots["method"] == "data", ["x", "y"]].to_numpy()
     drawn = spots.loc[spots["x_right"] == 500, ["x", "y"]].to_numpy()
-    twice = 2.0 * np.median(pdist(train, "sqeuclidean"))
-    pairs = ((drawn, drawn), (train, train), (drawn, train))
-    one, other, both = (np.exp(-cdist(a, b, "sqeuclidean") / twice).mean() for a, b in pairs)
     found = frame[(frame["kind"] == "point") & (frame["x"] == 500)]["y"].item()
-    assert found == pytest.approx(one + other - 2.0 * both, rel=1e-4)
+    width = np.median(pdist(train))
+    assert found == pytest.approx(mmd2_biased(drawn, train, width), rel=1e-4)
     chosen = spots["method"] == "data", spots["x_right"] == 500
     rows = [spots[own].to_dict("records") for own in chosen]
     assert artefacts._by_one_kernel(*rows)["y"] == pytest.approx(found, rel=1e-5)

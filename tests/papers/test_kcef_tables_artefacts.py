@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from artefact_scores import frame
 from kcde import scores
 from kcde.evidence.checks import decide
 from kcde.experiments.consistency import EXPONENTS, Constant
@@ -14,29 +15,13 @@ from kcde.papers.kcef import claims, tables
 SETS = published.datasets("kcef", "table1")
 
 
-def frame(cells):
-    """Return scores from (data set, method, metric, variant) to a value a split; None fails."""
-    rows = [
-        dict(zip(("dataset", "method", "metric", "variant"), key, strict=True))
-        | {"split": split, "value": np.nan if value is None else value}
-        | {"status": "failed" if value is None else "ok", "setting": "{}", "unit": "nats"}
-        for key, values in cells.items()
-        for split, value in enumerate(values)
-    ]
-    return pd.DataFrame(rows).assign(experiment="r_benchmark")
-
-
-def cell(dataset, method, metric=NLL, variant="as-published"):
-    return dataset, method, metric, variant
-
-
 def differing(method, rival, sure, unsure=0):
     """Scores in which a method wins on so many sets by both tests, then by signed ranks alone."""
     wave, cells = np.sin(np.arange(20.0)), {}
     for k, name in enumerate(SETS):
         scatter = np.sin(3.0 * np.arange(20.0))
         gap = scatter * (0.1 if k < sure else 0.5) - 0.5 if k < sure + unsure else 0.1 * scatter
-        cells[cell(name, rival)], cells[cell(name, method)] = wave, wave + gap
+        cells[name, rival], cells[name, method] = wave, wave + gap
     return frame(cells)
 
 
@@ -60,7 +45,7 @@ def joint_densities(changes=None):
     }
     wave = np.array([-0.2, 0.1, 0.0, 0.3, -0.1])
     known = {key: mean for key, mean in (known | (changes or {})).items() if mean is not None}
-    return frame({cell(*key): mean + wave * (1 + 0.1 * len(key[1])) for key, mean in known.items()})
+    return frame({key: mean + wave * (1 + 0.1 * len(key[1])) for key, mean in known.items()})
 
 
 P_VALUES = {("parkinsons", "KEF"): 0.52, ("parkinsons", "NADE"): 0.011}
@@ -73,9 +58,9 @@ def similarity(changes=None, r_hats=None, suffix=""):
     for (dataset, rival, *variant), p in (P_VALUES | (changes or {})).items():
         at = dataset, f"H0: {rival}{suffix} closer than KCEF"
         kind = variant[0] if variant else "as-published"
-        cells[cell(*at, P_VALUE, kind)] = [p / 2, p, min(1.0, 1.5 * p)]
-        cells[cell(*at, R_HAT, kind)] = [1.0, 1.01, (r_hats or {}).get((dataset, rival, kind), 1.0)]
-        cells[cell(*at, DIVERGENCE_RATE, kind)] = [0.0, 0.0, 0.0]
+        cells[*at, P_VALUE, kind] = [p / 2, p, min(1.0, 1.5 * p)]
+        cells[*at, R_HAT, kind] = [1.0, 1.01, (r_hats or {}).get((dataset, rival, kind), 1.0)]
+        cells[*at, DIVERGENCE_RATE, kind] = [0.0, 0.0, 0.0]
     return frame(cells)
 
 
@@ -151,16 +136,16 @@ def test_a_claim_can_come_out_every_way(claim, table, verdict, how):
 def test_what_the_published_means_would_reach_follows_from_our_spreads(spread, margin):
     """Without spread KCEF is better on 12 sets and worse on 2, whatever ours are."""
     scatter = spread * np.tile([-1.0, 1.0], 10)
-    cells = {cell(name, "LSCDE"): [0.0] * 20 for name in SETS}
-    *_, said = K7(frame(cells | {cell(name, "KCEF"): 5.0 + scatter for name in SETS}))
+    cells = {(name, "LSCDE"): [0.0] * 20 for name in SETS}
+    *_, said = K7(frame(cells | {(name, "KCEF"): 5.0 + scatter for name in SETS}))
     assert said.value == margin
 
 
 def test_log_p_of_x_is_added_split_by_split():
-    cells = {cell("a", "KCEF"): [1.0, 2.0, None], cell("a", "NADE"): [9.0, 9.0, 9.0]}
-    cells |= {cell("a", "KCEF", "crps"): [0.1, 0.1, 0.1]}
-    cells |= {cell("a", "NADE-joint", variant="ours"): [3.0, None, 5.0]}
-    table = frame(cells | {cell("a", "NADE-joint", NLL_X, "ours"): [1.5]})
+    cells = {("a", "KCEF"): [1.0, 2.0, None], ("a", "NADE"): [9.0, 9.0, 9.0]}
+    cells |= {("a", "KCEF", "crps"): [0.1, 0.1, 0.1]}
+    cells |= {("a", "NADE-joint", NLL, "ours"): [3.0, None, 5.0]}
+    table = frame(cells | {("a", "NADE-joint", NLL_X, "ours"): [1.5]})
     found = claims.with_column(table, "joint").set_index(["method", "metric"])["value"].sort_index()
     np.testing.assert_equal(found["KCEF", NLL].to_numpy(), [2.5, np.nan, np.nan])
     assert found["KCEF", "crps"].tolist() == [0.1, 0.1, 0.1]
@@ -171,9 +156,9 @@ def test_the_table_of_nades_has_published_values_in_the_published_order(tmp_path
     artefact = registry.ARTEFACTS["kcef/table1-nade"]
     cells = {}
     for name, of_y, of_both in (("topo", 4.0, 4.6), ("geyser", 1.0, 1.45)):
-        cells[cell(name, "NADE")] = of_y + np.linspace(-0.1, 0.1, 20)
-        cells[cell(name, "NADE-joint", variant="ours")] = of_both + np.linspace(-0.1, 0.1, 20)
-        cells[cell(name, "NADE-joint", NLL_X, "ours")] = [0.8] * 20
+        cells[name, "NADE"] = of_y + np.linspace(-0.1, 0.1, 20)
+        cells[name, "NADE-joint", NLL, "ours"] = of_both + np.linspace(-0.1, 0.1, 20)
+        cells[name, "NADE-joint", NLL_X, "ours"] = [0.8] * 20
     table = artefact.build(artefact, frame(cells), [])
     assert list(dict.fromkeys(table["dataset"])) == ["geyser", "topo"]
     own = table[table["metric"] == NLL].set_index(["dataset", "method"])["published_mean"]

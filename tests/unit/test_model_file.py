@@ -98,12 +98,6 @@ def within(model):
     return model | {"state": model["state"] | {"estimator_": {"same": model["number"]}}}
 
 
-def pickled():
-    buffer = io.BytesIO()
-    np.save(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
     "damage",
     [
@@ -113,7 +107,7 @@ def pickled():
             )
             for name in ("os.system", "kcde.files.Path", "kcde.estimators.standardised.clone")
         ),
-        lambda path: changed(path, arrays={"0.npy": pickled()}),
+        lambda path: changed(path, arrays={"0.npy": saved(np.array([Trap()], dtype=object))}),
         lambda path: path.write_bytes(pickle.dumps(Trap())),
         lambda path: path.write_bytes(path.read_bytes()[:200]),
         lambda path: changed(path, arrays={"0.npy": saved(np.full((40, 2), np.nan))}),

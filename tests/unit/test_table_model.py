@@ -109,21 +109,11 @@ def test_rows_without_predictions_are_empty_and_counted_and_columns_are_kept(dat
     assert made["log_density"].notna().tolist() == [True, False, False, False, False]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda f: f.drop(columns="area"), "'area'"),
-        (lambda f: f.assign(area="x"), "'x' in row 1"),
-    ],
-)
-def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call, change, message):
+def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call):
     TableModel("GP-ML", y="price").fit(table()).save(data / "m.kcde")
-    change(table()).to_csv(data / "new.csv", index=False)
-    words = ("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
-    code, _, error = call(*words)
-    assert code == 2
-    assert message in error
-    assert error.count("\n") == 1
+    table().drop(columns="area").to_csv(data / "new.csv", index=False)
+    code, _, error = call("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
+    assert (code, "'area'" in error, error.count("\n")) == (2, True, 1)
     assert not (data / "p.csv").exists()
 
 

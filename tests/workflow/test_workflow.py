@@ -57,24 +57,12 @@ def test_the_schema_names_a_wrong_key_or_value(change, named):
 
 
 @pytest.mark.nightly
-def test_a_file_in_figures_is_a_target_and_what_runs_is_named(project):
-    text = project.run("-n", "figures/kcef/fig3.png")
-    assert "fit failure_case" in text
-    assert "draw fig3 of kcef" in text
-    jobs = project.jobs("figures/kcef/fig3.png")
-    assert "results/laptop/copied/kcef/fig3" in jobs
-    assert len([path for path in jobs if "/scores/" in path]) == 3
-    elsewhere = project.folder.parent / "elsewhere"
-    assert "fit failure_case" in project.run(
-        "-n", "--directory", elsewhere, "figures/kcef/fig3.png"
-    )
-
-
-@pytest.mark.nightly
 def test_other_sizes_are_drawn_beside_the_scores(project):
     jobs = project.jobs("cdo", "--config", "set={terrain: {folds: 2}}")
     assert "results/laptop/figures/cdo/table3.png" in jobs
     assert not any("copied" in path for path in jobs)
+    elsewhere = "-n", "--directory", project.folder.parent / "elsewhere"
+    assert "fit failure_case" in project.run(*elsewhere, "figures/kcef/fig3.png")
 
 
 @pytest.mark.nightly

@@ -96,6 +96,8 @@ NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
         (SCORES, {"skipped": {"NADE": REASON}}, None),  # not all could be scored
         (SCORES, {"skipped": {"NADE": "failed on every split: no"}}, "LSCDE"),
         ({name: SCORES[name] for name in ("KCEF", "LSCDE")}, {}, "LSCDE"),
+        ({"LSCDE": SCORES["LSCDE"]}, {"failed": {("LSCDE", 0)}}, None),
+        ({}, {}, None),
     ],
 )
 def test_who_is_advised(scores, options, advised):
@@ -121,8 +123,3 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     assert "cannot be saved" in compared(unsaved)[1].sentence
     assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence
-
-
-def test_without_a_sound_method_none_is_advised():
-    assert compared({"LSCDE": SCORES["LSCDE"]}, failed={("LSCDE", 0)})[1].method is None
-    assert compared({})[1].method is None

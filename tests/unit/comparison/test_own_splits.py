@@ -4,20 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kcde.comparison.running import (
-    forward_splits,
-    group_splits,
-    make,
-    misleading,
-    random_splits,
-)
+from kcde.comparison import running
 from kcde.table_model import TableModel
 from kcde.tabular import check
 
 
 def test_random_splits_are_of_all_rows_and_repeat():
-    made = random_splits(50, 4, seed=1)
-    for split, again in zip(made, random_splits(50, 4, seed=1), strict=True):
+    made = running.random_splits(50, 4, seed=1)
+    for split, again in zip(made, running.random_splits(50, 4, seed=1), strict=True):
         assert sorted([*split.train, *split.test]) == list(range(50))
         assert len(split.test) == 10
         assert split.overlap == 0.25
@@ -27,26 +21,26 @@ def test_random_splits_are_of_all_rows_and_repeat():
 
 def test_groups_stay_together():
     labels = np.repeat(list("abcdefgh"), 5)
-    for split in group_splits(labels, 6, seed=0):
+    for split in running.group_splits(labels, 6, seed=0):
         assert not set(labels[split.train]) & set(labels[split.test])
         assert sorted([*split.train, *split.test]) == list(range(40))
     with pytest.raises(ValueError, match="groups"):
-        group_splits(np.repeat(list("abc"), 5), 3, 0)
+        running.group_splits(np.repeat(list("abc"), 5), 3, 0)
 
 
 def test_the_future_is_never_trained_on():
     times = np.random.default_rng(0).integers(0, 25, 100).astype(float)
-    for split in forward_splits(times, 5):
+    for split in running.forward_splits(times, 5):
         assert times[split.train].max() < times[split.test].min()
         np.testing.assert_array_equal(split.train, np.flatnonzero(times < times[split.test].min()))
-    sizes = [len(split.train) for split in forward_splits(times, 5)]
+    sizes = [len(split.train) for split in running.forward_splits(times, 5)]
     assert sizes == sorted(sizes, reverse=True)
     with pytest.raises(ValueError, match="times"):
-        forward_splits(np.arange(100.0) % 2, 5)
+        running.forward_splits(np.arange(100.0) % 2, 5)
 
 
 def said(frame):
-    return " ".join(misleading(check(frame, "y")))
+    return " ".join(running.misleading(check(frame, "y")))
 
 
 def noise(n=200):
@@ -75,7 +69,7 @@ def test_what_random_splits_would_mislead_about_is_said():
 def test_a_split_that_trains_on_one_value_of_y_is_refused(tmp_path):
     frame = noise().assign(y=lambda f: np.where(f.index < 150, 0.0, f["y"]), when=np.arange(200))
     with pytest.raises(ValueError, match="'y' is constant"):
-        make(check(frame, "y", aside=["when"]), tmp_path, count=5, time_column="when")
+        running.make(check(frame, "y", aside=["when"]), tmp_path, count=5, time_column="when")
 
 
 def test_rows_that_were_recorded_twice_count_once():

@@ -261,12 +261,16 @@ def test_traffic_has_a_plausible_row_an_hour_in_the_order_of_time():
     assert found["hour"].tolist() == [k % 24 for k in found["traffic_volume"]]
 
 
-def test_a_row_becomes_an_entry(table):
+def test_a_row_becomes_an_entry_and_duplicates_and_missing_columns_are_refused(table):
     entry = catalogue.read(table({"aliases": "plaything|bauble", "rows": "12"}))["toy"]
     assert (entry.x, entry.y) == (("a (%)", "b c"), ("y",))
     assert entry.aliases == ("plaything", "bauble")
     assert (entry.rows, entry.bytes) == (12, None)
     assert [source.member for source in entry.urls] == ["toy/toy.csv", None]
+    with pytest.raises(ValueError, match="toy"):
+        catalogue.read(table({}, {"name": "other", "aliases": "toy"}))
+    with pytest.raises(ValueError, match="sha256"):
+        catalogue.read(table({}, columns=[c for c in catalogue.COLUMNS if c != "sha256"]))
 
 
 @pytest.mark.parametrize(
@@ -283,14 +287,6 @@ def test_a_row_becomes_an_entry(table):
 def test_a_wrong_row_is_refused_by_name(table, change, named):
     with pytest.raises(ValueError, match=named):
         catalogue.read(table(change))
-
-
-def test_duplicates_and_missing_columns_are_refused(table):
-    with pytest.raises(ValueError, match="toy"):
-        catalogue.read(table({}, {"name": "other", "aliases": "toy"}))
-    columns = [name for name in catalogue.COLUMNS if name != "sha256"]
-    with pytest.raises(ValueError, match="sha256"):
-        catalogue.read(table({}, columns=columns))
 
 
 def test_what_every_row_of_the_table_holds():

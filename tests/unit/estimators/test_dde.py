@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from contracted import some_pairs
 from kcde import memory
 from kcde.estimators import DDE
 from kcde.estimators._dde import PENALTIES, GaussianBase, KernelSum, Likelihood, UniformBase
@@ -23,9 +24,7 @@ QUICK = {"iterations": 200, "validation": 0, "learning_rate": 2e-3}
 
 @pytest.fixture(scope="module")
 def pairs():
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((60, 1))
-    return X, np.sin(X) + 0.4 * rng.standard_normal((60, 1))
+    return some_pairs(np.random.default_rng(3), 60, 1)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +34,7 @@ def fitted(pairs):
 
 @pytest.mark.nightly
 def test_it_learns_a_density_and_a_sampler_and_keeps_the_likeliest_iteration(pairs, fitted, rng):
-    X = rng.standard_normal((800, 1))
-    Y = np.sin(X) + 0.4 * rng.standard_normal((800, 1))
+    X, Y = some_pairs(rng, 800, 1)
     exact = stats.norm.logpdf(Y[:, 0], np.sin(X[:, 0]), 0.4).mean()
     without_x = stats.norm.logpdf(Y[:, 0], pairs[1].mean(), pairs[1].std()).mean()
     assert without_x + 0.2 < fitted.score(X, Y) < exact
@@ -167,13 +165,12 @@ def test_the_objective_is_equation_18_and_the_distance_the_biased_one(pairs, rng
     assert found[1] == pytest.approx(mmd2_biased(data, drawn, 1.0), rel=1e-4)
 
 
-def naive(model, state, seed, count):
-    """Weights of f, g and ν after some iterations, in float64: gradients by finite differences."""
+def naive(model, state, seed):
+    """Weights of f, g and ν after an iteration, in float64: gradients by finite differences."""
     problem, recipe, keys = model.problem(), model.recipe, jax.random
     size, n = recipe.batch_size, len(model.Y)
     f, g, nu = (np.float64(each) for each in (state.f, state.g, state.nu))
-    of_adam = [[np.zeros_like(each), np.zeros_like(each)] for each in (f, g)]
-    square_nu = np.zeros_like(nu)
+    of_f, of_g, square_nu = [0.0, 0.0], [0.0, 0.0], 0.0
 
     def noise(key, rows, number):
         words = np.asarray(keys.bits(key, ((rows * number * size + 1) // 2,)))
@@ -213,25 +210,23 @@ def naive(model, state, seed, count):
         scale = np.sqrt(moments[1] / (1 - 0.999**t)) + 1e-8
         return recipe.learning_rate * moments[0] / (1 - 0.9**t) / scale
 
-    for number in range(count):
-        f_key, g_key = keys.split(keys.fold_in(keys.key(seed), number))
-        (rows,), drawn = batches(f_key, 1)
-        fakes = network(g, recipe.sampler, model.X[rows].T, drawn[:, 0])
-        slope = slopes(partial(loss_f, rows=rows, fakes=fakes), f)
-        f = f - adam(of_adam[0], clipped(slope), number + 1)
-        for update in range(dde.SAMPLER_UPDATES):
-            noise_key, prior_key = keys.split(keys.fold_in(g_key, update))
-            rows, drawn = batches(noise_key, dde.DUAL_UPDATES + 1)
-            priors = noise(prior_key, model.Y.shape[1], dde.DUAL_UPDATES).T * problem.spread
-            for batch in range(dde.DUAL_UPDATES):
-                X = model.X[rows[batch]].T
-                fakes = network(g, recipe.sampler, X, drawn[:, batch])
-                of_p0 = (problem.centre + priors[:, batch]).T
-                slope = clipped(slopes(partial(loss_nu, X=X, fakes=fakes, priors=of_p0), nu))
-                square_nu = 0.99 * square_nu + 0.01 * slope**2
-                nu = nu - recipe.learning_rate * slope / (np.sqrt(square_nu) + 1e-8)
-            slope = slopes(partial(loss_g, f=f, nu=nu, rows=rows[-1], drawn=drawn[:, -1]), g)
-            g = g - adam(of_adam[1], slope, dde.SAMPLER_UPDATES * number + update + 1)
+    f_key, g_key = keys.split(keys.fold_in(keys.key(seed), 0))
+    (rows,), drawn = batches(f_key, 1)
+    fakes = network(g, recipe.sampler, model.X[rows].T, drawn[:, 0])
+    f = f - adam(of_f, clipped(slopes(partial(loss_f, rows=rows, fakes=fakes), f)), 1)
+    for update in range(dde.SAMPLER_UPDATES):
+        noise_key, prior_key = keys.split(keys.fold_in(g_key, update))
+        rows, drawn = batches(noise_key, dde.DUAL_UPDATES + 1)
+        priors = noise(prior_key, model.Y.shape[1], dde.DUAL_UPDATES).T * problem.spread
+        for batch in range(dde.DUAL_UPDATES):
+            X = model.X[rows[batch]].T
+            fakes = network(g, recipe.sampler, X, drawn[:, batch])
+            of_p0 = (problem.centre + priors[:, batch]).T
+            slope = clipped(slopes(partial(loss_nu, X=X, fakes=fakes, priors=of_p0), nu))
+            square_nu = 0.99 * square_nu + 0.01 * slope**2
+            nu = nu - recipe.learning_rate * slope / (np.sqrt(square_nu) + 1e-8)
+        slope = slopes(partial(loss_g, f=f, nu=nu, rows=rows[-1], drawn=drawn[:, -1]), g)
+        g = g - adam(of_g, slope, update + 1)
     return f, g, nu
 
 
@@ -247,7 +242,7 @@ def test_updates_are_those_of_finite_differences_with_the_random_numbers_of_jax(
     start = start._replace(**dict(zip(("g", "nu"), map(np.float32, moved), strict=True)))
     state = dde.State(*(each.copy() for each in start))
     dde.advance(state, problem, model.recipe, NORMAL, np.uint32(3), 0, 1)
-    for found, wanted in zip((state.f, state.g, state.nu), naive(model, start, 3, 1), strict=True):
+    for found, wanted in zip((state.f, state.g, state.nu), naive(model, start, 3), strict=True):
         np.testing.assert_allclose(found, wanted, atol=2e-5)
     assert np.abs(state.g - start.g).max() > 3e-3
 
@@ -274,9 +269,7 @@ LINE = np.linspace(-16.0, 16.0, 1501)
 
 @pytest.fixture(scope="module")
 def rows():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((14, 2))
-    return X, np.sin(X[:, :1]) + 0.4 * rng.standard_normal((14, 1))
+    return some_pairs(np.random.default_rng(0), 14)
 
 
 @pytest.fixture(scope="module")

@@ -138,22 +138,5 @@ def test_divergence_is_told_and_a_candidate_that_diverges_is_passed_over():
     assert model.learning_rate_ == 0.02
     with pytest.raises(FloatingPointError, match="no candidate"):
         model.set_params(candidates=[[6, 1, 1e30], [6, 1, 1e29]]).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("named", "options"),
-    [
-        ("hidden_units", {"hidden_units": 0}),
-        ("steps", {"steps": [5, 0], "learning_rate": [0.1, 0.1]}),
-        ("learning_rate", {"learning_rate": -1.0}),
-        ("one length", {"steps": [10, 10], "learning_rate": [0.1]}),
-        ("triples", {"candidates": [[10, 2]]}),
-        ("candidates", {"candidates": [[10, 0, 0.1]]}),
-        ("candidates", {"candidates": [(10, 2, None)]}),
-        ("one stage", {"candidates": CANDIDATES, "steps": [5, 5], "learning_rate": [0.1, 0.1]}),
-        ("at least 5 rows", {"candidates": CANDIDATES}),
-    ],
-)
-def test_bad_parameters_are_named(named, options):
-    with pytest.raises(ValueError, match=named):
-        ConditionalRealNVP(**options).fit(*bent(4 if "rows" in named else 10, 1))
+    with pytest.raises(ValueError, match="at least 5 rows"):
+        model.fit(X[:4], Y[:4])

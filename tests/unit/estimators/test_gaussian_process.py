@@ -1,4 +1,5 @@
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
@@ -7,14 +8,14 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
+from contracted import some_pairs
 from kcde.estimators import GaussianProcess, gaussian_process
 from kcde.estimators._shared import marginal_likelihood as tuning
 
 GIVEN = {"bandwidth_x": [0.9, 0.6], "signal_std": 1.3, "noise_std": 0.35}
 
 
-def matern(*given):
-    return Matern(*given, nu=1.5)
+matern = partial(Matern, nu=1.5)
 
 
 def theirs(shape, bandwidth, signal, noise, X, y):
@@ -30,32 +31,26 @@ def repeated(rng):
     return X, np.hstack([np.sin(X[:, :1]), X[:, 1:]]) + 0.3 * rng.standard_normal((90, 2)) + 5.0
 
 
-def test_mean_and_variance_are_the_formula_over_all_rows(repeated, rng, monkeypatch):
+@pytest.mark.parametrize(("name", "shape"), [("gaussian", RBF), ("matern", matern)])
+def test_it_is_that_of_scikit_learn_over_all_rows(repeated, rng, monkeypatch, name, shape):
     X, Y = repeated
-    at = rng.standard_normal((7, 2))
-    model = GaussianProcess(**GIVEN).fit(X, Y)
+    at, y = rng.standard_normal((7, 2)), 5.0 + rng.standard_normal((7, 2))
+    model = GaussianProcess(**GIVEN, kernel=name).fit(X, Y)
     assert model.n_distinct_ == len(np.unique(X, axis=0)) < 30
     for rows in (256, 3):
         monkeypatch.setattr(gaussian_process, "_ROWS", rows)
-        for c, y in enumerate(Y.T):
-            process = theirs(RBF, *GIVEN.values(), X, y - y.mean())
+        log_density = 0.0
+        for c, column in enumerate(Y.T):
+            process = theirs(shape, *GIVEN.values(), X, column - column.mean())
             mean, std = process.predict(at, return_std=True)
-            np.testing.assert_allclose(model.mean(at)[:, c], y.mean() + mean, rtol=1e-10)
+            mean += column.mean()
+            np.testing.assert_allclose(model.mean(at)[:, c], mean, rtol=1e-10)
             np.testing.assert_allclose(model.variance(at)[:, c], std**2, rtol=1e-9)
+            log_density += norm.logpdf(y[:, c], mean, std)
+        np.testing.assert_allclose(model.log_density(at, y), log_density, rtol=1e-9)
     moments = model.conditional_expectation(lambda y: np.hstack([y, y**2]), at[:4])
     expected = np.hstack([model.mean(at[:4]), model.mean(at[:4]) ** 2 + model.variance(at[:4])])
     np.testing.assert_allclose(moments, expected, rtol=1e-2)
-
-
-@pytest.mark.parametrize(("name", "shape"), [("gaussian", RBF), ("matern", matern)])
-def test_it_equals_scikit_learn_with_a_fixed_kernel(pairs, rng, name, shape):
-    X, Y = pairs[0], pairs[1] - pairs[1].mean(axis=0)
-    at, y = rng.standard_normal((9, 2)), rng.standard_normal((9, 1))
-    mean, std = theirs(shape, *GIVEN.values(), X, Y[:, 0]).predict(at, return_std=True)
-    model = GaussianProcess(**GIVEN, kernel=name).fit(X, Y)
-    np.testing.assert_allclose(model.mean(at)[:, 0], mean, rtol=1e-10)
-    np.testing.assert_allclose(np.sqrt(model.variance(at)[:, 0]), std, rtol=1e-10)
-    np.testing.assert_allclose(model.log_density(at, y), norm.logpdf(y[:, 0], mean, std), rtol=1e-9)
 
 
 def test_columns_with_hyper_parameters_of_their_own_are_separate_fits(repeated):
@@ -131,8 +126,7 @@ def test_choice_is_equivariant_under_units_and_far_from_zero(pairs):
 
 
 def test_tuning_takes_at_most_so_many_rows_and_a_seed(rng):
-    X = rng.standard_normal((120, 1))
-    Y = np.sin(X) + 0.3 * rng.standard_normal((120, 1))
+    X, Y = some_pairs(rng, 120, 1, 0.3)
     few = GaussianProcess(tuning_rows=40)
     first, again, other = (clone(few).set_params(random_state=s).fit(X, Y) for s in (1, 1, 2))
     assert first.bandwidth_x_ == again.bandwidth_x_ != other.bandwidth_x_

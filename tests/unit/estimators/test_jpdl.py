@@ -6,7 +6,7 @@ import pytest
 
 from kcde.estimators import JPDL, jpdl
 from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
-from low_rank import dense_jdl, grid_values
+from naive import grid_values
 
 
 def gaussian_pairs(rng, n, d, noise=0.6):
@@ -34,15 +34,6 @@ def test_basis_is_orthonormal_constant_first_and_spans(rng, d):
     # Every monomial of the raw variables lies in the span.
     fourth = (X[:, 0] - 50.0) ** 3 * (X[:, -1] - 49.0)
     np.testing.assert_allclose(psi @ (psi.T @ fourth / 400), fourth, rtol=1e-8, atol=1e-6)
-
-
-def test_equals_the_solution_in_n_squared_dimensions(rng):
-    X, Y = gaussian_pairs(rng, 20, 1)
-    psi_x, psi_y = (PolynomialBasis(Z, 2).features(Z) for Z in (X, Y))
-    for regularization in (1e-3, 0.5):
-        model = JPDL(2, regularization).fit(X, Y)
-        expected = dense_jdl(psi_x @ psi_x.T, psi_y @ psi_y.T, regularization)
-        np.testing.assert_allclose(grid_values(model, X, Y), expected, atol=1e-8)
 
 
 @pytest.mark.parametrize(("d", "regularization"), [(1, 1e-8), (1, 10.0), (2, 0.1)])

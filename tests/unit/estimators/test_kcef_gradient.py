@@ -47,12 +47,6 @@ def test_value_equals_refitting_every_fold(pairs, rng, count):
     assert value == pytest.approx(total / 30, rel=1e-9)
 
 
-def test_gradient_equals_finite_differences(pairs, rng):
-    score = HeldOutScore(*pairs, kfold(30, 5, rng), 2.0)
-    differences = slopes(lambda theta: evaluate(score, theta)[0], THETA, 1e-5)
-    np.testing.assert_allclose(evaluate(score, THETA)[1], differences, rtol=1e-6)
-
-
 @pytest.mark.parametrize("whole", [1 << 22, 0])
 @pytest.mark.parametrize(("n", "block", "parts"), [(31, 40, 5), (31, 1, 2), (100, 1000, 7)])
 def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, whole, n, block, parts):
@@ -64,13 +58,6 @@ def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, whole, n,
         found, steep = evaluate(HeldOutScore(xp.asarray(X), xp.asarray(Y), folds, 2.0), THETA)
         assert found == pytest.approx(value, rel=1e-9)
         np.testing.assert_allclose(steep, slope, rtol=1e-8, atol=1e-9 * np.abs(slope).max())
-
-
-def test_many_rows_are_taken_by_blocks(pairs, rng, monkeypatch):
-    folds = kfold(30, 5, rng)
-    assert HeldOutScore(*pairs, folds, 2.0)._step is scores._WholeStep
-    monkeypatch.setattr(scores, "_WHOLE", 30**2 - 1)
-    assert HeldOutScore(*pairs, folds, 2.0)._step is scores._BlockedStep
 
 
 @pytest.mark.parametrize("isotropic", [False, True])

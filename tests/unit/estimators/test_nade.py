@@ -6,6 +6,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 from sklearn.base import clone
 
+from contracted import some_pairs
 from kcde.estimators import NADE
 from kcde.estimators._networks import nade as training
 from kcde.estimators._networks.nade import SMALLEST_STD, Recipe, Rows, Task
@@ -179,8 +180,7 @@ def test_best_epoch_is_that_of_the_pooled_likelihood(rng):
 
 @pytest.mark.nightly
 def test_selection_equals_training_every_fold_by_hand(rng):
-    X = rng.standard_normal((23, 1))
-    Y = np.sin(X) + 0.3 * rng.standard_normal((23, 1))
+    X, Y = some_pairs(rng, 23, 1, 0.3)
     model = NADE(hidden_units=3, epochs=6, random_state=5).fit(X, Y)
     scores = model.cv_results_["score"]
     assert model.components_ == model.cv_results_["components"][scores.argmax()]

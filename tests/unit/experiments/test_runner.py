@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from kcde import scores
@@ -95,8 +94,7 @@ def test_shards_together_are_the_whole(tmp_path, monkeypatch, count):
     parts = in_shards(Thirds(), tmp_path, count)
     monkeypatch.setattr(runner, "computed", None)  # who collects computes nothing
     run(Thirds(), tmp_path / "out.csv", parts=parts)
-    frames = [scores.read([tmp_path / f"{name}.csv"]) for name in ("out", "whole")]
-    pd.testing.assert_frame_equal(*[frame.drop(columns="seconds") for frame in frames])
+    # In the JSON there is a digest of all cells but seconds and memory.
     for end in (".json", ".npz"):
         one, other = ((tmp_path / f"{name}{end}").read_bytes() for name in ("out", "whole"))
         assert one == other

@@ -49,10 +49,7 @@ def test_stated_errors_are_those_observed(X, exact):
     np.testing.assert_allclose(errors.std(axis=0), stated, rtol=0.15)
     stated_mean = np.mean([run.mean_stderr for run in runs])
     np.testing.assert_allclose(errors.mean(axis=1).std(), stated_mean, rtol=0.15)
-
-
-def test_one_draw_is_refused(X):
-    with pytest.raises(ValueError, match="at least 2; got 1"):
+    with pytest.raises(ValueError, match="at least 2"):
         importance_sampling(at, X, PROPOSAL, 1, np.random.default_rng(0))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
-from low_rank import greedy_cholesky
+from naive import greedy_cholesky
 
 KERNEL = GaussianKernel(0.8)
 # The package has the function under the module's name.

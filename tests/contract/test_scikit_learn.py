@@ -1,16 +1,26 @@
-"""scikit-learn's own checks of every class, with what they ask for and is refused on purpose.
+"""scikit-learn's own checks of every class, and its tools: pipelines, searches, cross-validation.
 
-`JointDensity` is not among them: it takes no x, and every check gives one.
+`JointDensity` is not checked: it takes no x, and every check gives one.
 """
 
 import re
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone, is_regressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.inspection import partial_dependence
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from contracted import make
-from kcde.estimators import Conformal, Standardised, estimator_names
+from kcde.estimators import LSCDE, Conformal, Standardised, estimator_names
+from kcde.selection import contiguous_folds
 
 EXCEPTIONS = {
     "check_n_features_in_after_fitting": "the error names X, its shape and what fit had, in words "
@@ -81,3 +91,42 @@ def test_checks_pass_but_for_declared_exceptions(estimator):
         refused = re.compile("must be None|raised ValueError unexpectedly")
         failed = {name: said for name, said in failed.items() if not refused.search(said)}
     assert not failed
+
+
+def test_a_search_reaches_parameters_inside_and_the_density_of_the_best(pairs):
+    X, Y = pairs
+    given = {"estimator__bandwidth_y": [0.05, 0.5]}
+    search = GridSearchCV(Standardised(LSCDE(0.6, 0.5, 0.1)), given, cv=3).fit(X, Y)
+    means = search.cv_results_["mean_test_score"]
+    assert search.best_params_["estimator__bandwidth_y"] == [0.05, 0.5][np.argmax(means)]
+    assert search.best_estimator_.log_density(X, Y).shape == (30,)
+
+
+def test_a_pipeline_of_frames_predicts_and_its_last_step_has_the_density(pairs):
+    X, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pd.Series(pairs[1][:, 0])
+    model = make("LikelihoodKCEF")
+    pipeline = make_pipeline(StandardScaler(), model).set_output(transform="pandas").fit(X, Y)
+    alone, scaled = clone(model).fit(X, Y), pipeline[:-1].transform(X)
+    np.testing.assert_allclose(pipeline.predict(X), alone.predict(X), atol=1e-7)
+    log_density = pipeline[-1].log_density(scaled, Y)
+    np.testing.assert_allclose(log_density, alone.log_density(X, Y), atol=1e-5)
+    assert pipeline.score(X, Y) == pytest.approx(log_density.mean())
+    assert is_regressor(pipeline)
+    assert list(pipeline[-1].feature_names_in_) == ["a", "b"]
+
+
+def test_regressors_are_scored_by_density_or_mean_and_drawn_by_partial_dependence(pairs):
+    X, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pd.Series(pairs[1][:, 0])
+    model, log_density, r2 = LSCDE(0.6, 0.5, 0.1), [], []
+    for held in contiguous_folds(30, 3):
+        fold, x, y = clone(model).fit(X.drop(held), Y.drop(held)), X.loc[held], Y[held]
+        log_density.append(fold.log_density(x, y).mean())
+        r2.append(r2_score(y, fold.predict(x)))
+    np.testing.assert_allclose(cross_val_score(model, X, Y, cv=3), log_density)
+    np.testing.assert_allclose(cross_val_score(model, X, Y, cv=3, scoring="r2"), r2)
+    model.fit(X, Y)
+    found = partial_dependence(model, X, ["a"], grid_resolution=5)
+    at = X.assign(a=found["grid_values"][0][2])
+    assert found["average"][0, 2] == pytest.approx(model.predict(at).mean())
+    logs = TransformedTargetRegressor(LSCDE(0.6, 0.5, 0.1), func=np.log, inverse_func=np.exp)
+    assert logs.fit(X, np.exp(Y)).predict(X).shape == (30,)
