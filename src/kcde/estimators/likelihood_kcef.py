@@ -74,13 +74,9 @@ class LowRankFamily(ConditionalDensity):
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
         self._x = likelihood.KernelFeatures.of_rows(X, sigma_x, rank_x, rng)
         self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng)
-        blocks = (tuple(map(to_numpy, pair)) for pair in source.blocks())
-        ends = [[f(part, axis=0) for f in (np.min, np.max) for part in pair] for pair in blocks]
-        low_x, low, high_x, high = (np.stack(each) for each in zip(*ends, strict=True))
-        self._range = low_x.min(axis=0), high_x.max(axis=0)
-        spread = to_numpy(X).std(axis=0)
-        self._fade = np.where(spread > 0.0, np.minimum(sigma_x, spread), sigma_x)
-        self._span = likelihood.support(float(low.min()), float(high.max()), self._y, self.base)
+        scales = likelihood.scales(source)
+        self._range, self._fade = scales.range_x, np.minimum(sigma_x, scales.x)
+        self._span = likelihood.support(*scales.span.tolist(), self._y, self.base)
         xp, few = array_namespace(X), likelihood.ArrayRows(X, Y)
         single = n >= FLOAT32_FROM
         self._solve(source, few, xp.float32 if single else xp.float64)

@@ -429,13 +429,14 @@ def _checked(X, Y) -> tuple:
 class Scales(NamedTuple):
     """Standard deviations of x, shape (d,), 1 where a column is constant; mean and std of y.
 
-    With them the means of x, and the smallest and the largest y.
+    With them the means of x, and the smallest and the largest x, (2, d), and y, (2,).
     """
 
     x: np.ndarray
     mean: float
     std: float
     mean_x: np.ndarray
+    range_x: np.ndarray
     span: np.ndarray
 
 
@@ -454,8 +455,8 @@ def scales(source: ArrayRows) -> Scales:
     std = np.where(high > low, np.sqrt(squares / count), 0.0)
     if not std[-1] >= SMALLEST_STD:
         raise ValueError(f"Y varies by {std[-1]:g}, too little: bring it to unit scale")
-    x, span = np.where(std[:-1] > 0, std[:-1], 1.0), np.array([low[-1], high[-1]])
-    return Scales(x, float(mean[-1]), float(std[-1]), mean[:-1], span)
+    x, ends = np.where(std[:-1] > 0, std[:-1], 1.0), np.stack([low, high])
+    return Scales(x, float(mean[-1]), float(std[-1]), mean[:-1], ends[:, :-1], ends[:, -1])
 
 
 class FeatureRows:
