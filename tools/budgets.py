@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1150, ["data"]),
     "experiments": (3296, ["experiments", "plan"]),
     "methods": (380, ["methods"]),
-    "estimators": (8839, ["estimators"]),
+    "estimators": (8834, ["estimators"]),
     "numerics": (
         2216,
         [
