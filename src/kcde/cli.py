@@ -98,7 +98,8 @@ Drop = Annotated[str | None, Option(help="Columns that are not used, a,b,c.")]
 _GROUPS = "Column whose rows of one value stay together, in splits and in folds of a method."
 Groups = Annotated[str | None, Option(help=_GROUPS)]
 Levels = Annotated[str | None, Option(help="Columns of numbers that are categories, a,b,c.")]
-Missing = Annotated[str, Option(help="Rows with missing values: refuse, or drop them.")]
+_MISSING = "Missing values: refuse; drop their rows; or indicate in a column where x is missing."
+Missing = Annotated[str, Option(help=_MISSING)]
 Na = Annotated[list[str], Option(help="Words or numbers for missing values, '?,-999'; repeatable.")]
 LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0; answers are in units of y.")]
 Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]

@@ -122,7 +122,7 @@ class TableModel:
     levels
         Columns of x that are categories, also where they have numbers.
     missing
-        `refuse`, or `drop`: rows with missing values are left out of the fit.
+        Rows with missing values: `refuse`, `drop` or `indicate`, see `kcde.tabular.check`.
     log_y
         Whether the method sees log y, of y > 0; answers stay in the units of y. Means are then by
         quadrature of the density, in which y counts as at most ten times the largest in training.

@@ -42,8 +42,10 @@ FEWEST_ROWS = 20
 NUMBER, LEVELS, DATE = "number", "levels", "date"
 """Kinds of columns."""
 
-REFUSE, DROP = "refuse", "drop"
-"""What happens to rows with missing values."""
+REFUSE, DROP, INDICATE = "refuse", "drop", "indicate"
+"""What happens to rows with missing values: `check` says it."""
+
+_MISSING_LEVEL = "(missing)"
 
 _TEXT = (".csv", ".tsv", ".txt")
 _REMEDIES = dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "save the sheet as CSV UTF-8 first")
@@ -211,11 +213,17 @@ class Column:
     levels: tuple[str, ...] | None = None
     range: tuple[float, float] | None = None
     """The smallest and the largest number in training; None in older model files."""
+    fill: float | None = None
+    """What stands for a missing number, beside a column of 0 and 1 that says so; None: nothing."""
 
     def encode(self, values: np.ndarray) -> dict[str, np.ndarray]:
         """Return its columns of numbers by name: with two levels, the second alone has one."""
-        if self.levels is None:
+        if self.levels is None and self.fill is None:
             return {self.name: values}
+        if self.levels is None:
+            empty = np.isnan(values)
+            said = {f"{self.name}={_MISSING_LEVEL}": empty.astype(np.float64)}
+            return {self.name: np.where(empty, self.fill, values)} | said
         shown = self.levels[1:] if len(self.levels) == 2 else self.levels
         return {f"{self.name}={level}": (values == level).astype(np.float64) for level in shown}
 
@@ -322,7 +330,7 @@ class Columns:
         owners: dict[str, str] = {}
         faults = []
         for column in self.x:
-            values, wrong = _read(column.name, frame, column.levels)
+            values, wrong = _read(column.name, frame, column.levels, filled=column.fill is not None)
             encoded = column.encode(values)
             if twice := found.keys() & encoded.keys():
                 raise ValueError(
@@ -353,12 +361,17 @@ class Columns:
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
         """Return what `plain` has written, in this version or an older one."""
-        parts = [(e["name"], e["levels"] or None, e.get("range")) for e in plain["x"]]
-        x = (Column(name, *(each and tuple(each) for each in more)) for name, *more in parts)
+        parts = [(e["name"], e["levels"], e.get("range"), e.get("fill")) for e in plain["x"]]
+        x = (
+            Column(name, tuple(levels) if levels else None, ends and tuple(ends), fill)
+            for name, levels, ends, fill in parts
+        )
         return cls(plain["y"], tuple(x), tuple(plain["ignored"]))
 
 
-def _read(name: str, frame: pd.DataFrame, levels: Sequence[str] | None = None) -> tuple:
+def _read(
+    name: str, frame: pd.DataFrame, levels: Sequence[str] | None = None, *, filled: bool = False
+) -> tuple:
     """Return a column as numbers, or as labels of known levels, and what is wrong in some rows."""
     kind, faults = NUMBER if levels is None else LEVELS, []
     cells = classify(frame[name], frame.attrs.get("decimal", "."), kind)
@@ -374,7 +387,10 @@ def _read(name: str, frame: pd.DataFrame, levels: Sequence[str] | None = None) -
             said = f"column {name!r} has {rows.sum()} {what}, the first in row {row}"
             faults.append((rows, said))
 
-    note(values.isna().to_numpy() & ~cells.wrong, "missing value(s)")
+    if _MISSING_LEVEL in (levels or ()):
+        values = values.fillna(_MISSING_LEVEL)
+    if not filled:
+        note(values.isna().to_numpy() & ~cells.wrong, "missing value(s)")
     if cells.wrong.any():
         faults.append((cells.wrong, f"column {name!r}: {cells.fault}"))
     if levels is None:
@@ -649,7 +665,9 @@ def check(
     levels
         Columns of x that are categories, also where they have numbers.
     missing
-        `refuse`, or `drop`: rows with a missing value in a column that is used are left out.
+        `refuse`; `drop`: rows with a missing value in a column that is used are left out; or
+        `indicate`: of x, the median stands for a missing number beside a column that says so, and
+        missing is a level of its own, while rows without y, group or time are left out.
     log_y
         Whether the logarithm of y is modelled.
 
@@ -659,8 +677,8 @@ def check(
         Naming every column that cannot be used, what is wrong with it, and the remedy.
     """
     _require_text_names(frame)
-    if missing not in (REFUSE, DROP):
-        raise ValueError(f"missing must be {REFUSE} or {DROP}; got {missing!r}")
+    if missing not in (REFUSE, DROP, INDICATE):
+        raise ValueError(f"missing must be {REFUSE}, {DROP} or {INDICATE}; got {missing!r}")
     apart = [name for name in (groups, *aside) if name is not None]
     wanted = _wanted(frame, y, x, drop, apart, levels)
     kinds = dict.fromkeys([*levels, groups], LEVELS)
@@ -689,7 +707,14 @@ def check(
     frame = frame.copy(deep=False)
     for name, each in cells.items():
         frame[name] = each.values
-    frame, notes = _complete(frame, [*wanted, y, *apart], missing, cells)
+    whole = [y, *apart] if missing == INDICATE else [*wanted, y, *apart]
+    frame, notes = _complete(frame, whole, missing, cells)
+    empty = frame[wanted].isna().sum() if missing == INDICATE else pd.Series()
+    if len(empty := empty[(empty > 0) & (empty < len(frame))]):
+        shown = ", ".join(f"{name} ({n})" for name, n in empty[:_SHOWN].items())
+        notes.append(f"Missing values of {len(empty)} column(s) of x are indicated: {shown}.")
+        text = [name for name in empty.index if cells[name].kind is LEVELS]
+        frame = frame.fillna(dict.fromkeys(text, _MISSING_LEVEL))
     if len(frame) < FEWEST_ROWS:
         after = f" ({' '.join(notes)})" if notes else ""
         raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
@@ -745,7 +770,7 @@ def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
     again = rows.duplicated().to_numpy()
     if not again.any() or (~frame.duplicated(x)).sum() < _UNLIKE * len(frame):
         return np.zeros_like(again)
-    sizes = rows.groupby(list(rows), sort=False, observed=True).size()
+    sizes = rows.groupby(list(rows), sort=False, observed=True, dropna=False).size()
     alike = [((rows[name].value_counts() / len(rows)) ** 2).sum() for name in rows]
     chance = len(rows) ** 2 / 2 * np.prod(alike)
     return again & ((sizes * (sizes - 1) / 2).sum() > _MORE_THAN_CHANCE * chance)
@@ -792,8 +817,8 @@ def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     if missing == REFUSE:
         raise ValueError(
             f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
-            f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)}); "
-            f"{level}"
+            f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)}), "
+            f"or say where x is missing with --missing indicate; {level}"
         )
     kept = frame[~empty.any(axis=1)]
     text = "" if all(cells[name].kind is NUMBER for name in counts.index) else f"; {level}"
@@ -816,10 +841,10 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
     """Return the columns that are used, and what is said of those that are not."""
     used, notes, faults, seen = [], [], [], {}
     for name in wanted:
-        if frame[name].nunique() == 1:
-            notes.append(f"Column {name!r} left out: it is constant.")
+        if (distinct := frame[name].nunique()) < 2:
+            notes.append(f"Column {name!r} left out: it is {'constant' if distinct else 'empty'}.")
             continue
-        levels = ends = None
+        levels = ends = fill = None
         try:
             if cells[name].kind is LEVELS:
                 values, levels = frame[name], tuple(sorted(frame[name].unique()))
@@ -832,8 +857,10 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
                         "numbers or fewer levels"
                     )
             else:
-                values = _numbers(name, frame)
-                ends = (float(values.min()), float(values.max()))
+                values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+                known = _numbers(name, frame[frame[name].notna()])
+                ends = (float(known.min()), float(known.max()))
+                fill = float(np.median(known)) if len(known) < len(values) else None
         except ValueError as error:
             faults.append(str(error))
             continue
@@ -843,7 +870,7 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
             notes.append(f"Column {name!r} left out: it is a copy of {seen[mark]!r}.")
             continue
         seen[mark] = name
-        used.append(Column(name, levels, ends))
+        used.append(Column(name, levels, ends, fill))
     _require_faultless(faults)
     return used, notes
 

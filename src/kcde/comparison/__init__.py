@@ -71,7 +71,7 @@ class Comparison:
     model
         The advised method fitted to all rows, `TRAIN_ROWS` at most; None where none is advised.
     missing
-        What happened to rows with missing values: `refuse` or `drop`.
+        What happened to rows with missing values: `refuse`, `drop` or `indicate`.
     levels
         Columns that are categories, also where they have numbers.
     source
@@ -175,7 +175,7 @@ def compare(
     levels
         Columns of x that are categories, also where they have numbers.
     missing
-        `refuse`, or `drop`: rows with missing values are left out.
+        Rows with missing values: `refuse`, `drop` or `indicate`, see `kcde.tabular.check`.
     log_y
         Whether methods see log y, of y > 0; scores stay in the units of y.
     rows

@@ -1,6 +1,7 @@
 """Tables of one's own: what is read, what is said, and what is refused by name."""
 
 import gzip
+import json
 import re
 
 import numpy as np
@@ -265,6 +266,22 @@ def test_blanks_are_stripped_and_labels_are_text_however_written():
     assert set(checked.frame["g"]) == {"7", "07"}
     with pytest.raises(ValueError, match="'g'"):
         check(frame, "price", groups="g", levels=["g"])
+
+
+def test_missing_x_is_indicated_and_rows_without_y_are_left_out():
+    frame = table().drop(columns="new")
+    frame.loc[[0, 1], "area"], frame.loc[2, "town"], frame.loc[3, "price"] = np.nan, None, np.nan
+    checked = check(frame, "price", missing="indicate")
+    assert len(checked.frame) == len(frame) - 1
+    assert "area (2), town (1)" in checked.notes[1]
+    columns = Columns.of_plain(json.loads(json.dumps(checked.columns.plain())))
+    made = columns.encode(frame[["area", "town"]])
+    np.testing.assert_array_equal(made["area=(missing)"].to_numpy().nonzero()[0], [0, 1])
+    np.testing.assert_array_equal(made["town=(missing)"].to_numpy().nonzero()[0], [2])
+    assert (made["area"][:2] == frame["area"].drop(3).median()).all()
+    usable, said = columns.usable(frame[["area", "town"]])
+    assert usable.all()
+    assert not said
 
 
 @pytest.mark.parametrize("form", ["{} kg", "<{}", "{}0-{}9", "A{}"])
