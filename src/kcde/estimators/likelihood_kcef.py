@@ -235,7 +235,7 @@ class LikelihoodKCEF(Floored):
     1e-4 nats.
 
     q is the density of y alone, of the same kind with φ = 1, whose own σ_y and λ are chosen first,
-    unless given.
+    unless given. It is fitted once, to all rows that select: folds of T score rows that q has seen.
     T vanishes far from all rows of x, where the prediction is then that density: outside their
     range T is that of the nearest point of it, and fades within σ_x or a standard deviation of x,
     the smaller. (This moves no row within the range. On held-out rows of the training halves of 20
