@@ -20,7 +20,6 @@ from kcde.selection import best_index, grouped_kfold, log_grid, subsample
 
 _LARGEST_SYSTEM = 16_000
 _AUTO_BASIS = 300
-_TUNING_BASIS = 100
 _TUNING_SYSTEM = 3000
 
 
@@ -47,14 +46,16 @@ class KEF(KCEF):
         As in `KCEF`; `random_state` also seeds the draw of the basis.
     selection
         "score": one σ and λ on a 10 × 10 grid, by the score on held-out folds; the exact system is
-        tuned on so many rows that n d_y is at most 3000, the Nyström one with at most 100 basis
-        points. "likelihood" as in `KCEF`, for d_y = 1 and the exact system.
+        tuned on so many rows that n d_y is at most 3000. "likelihood" as in `KCEF`, for d_y = 1 and
+        the exact system.
     group_copies
         Whether equal rows are in one fold, unless `fit` is given groups. A held-out copy of a
         training row lets ever narrower peaks at the training rows score ever better.
     n_basis
         m, rows chosen at random; None: the exact system; "auto": the exact system where n d_y is
         at most 16000 (4 GB), otherwise 300 rows.
+    tuning_basis
+        Most basis points of the Nyström estimate with which "score" chooses.
     standardize
         Whether x and y are first brought to mean 0 and standard deviation 1 of the training rows:
         parameters and what is learned are then in these units. False: the rows as they are.
@@ -94,6 +95,7 @@ class KEF(KCEF):
     _: KW_ONLY
     n_basis: int | str | None = None
     group_copies: bool = False
+    tuning_basis: int = 100
 
     def _fit(self, X, Y):
         self.n_basis_ = self._basis_size(*Y.shape)
@@ -121,6 +123,7 @@ class KEF(KCEF):
         if m == "auto":
             m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
         checks.whole("n_basis", m, optional=True)
+        checks.whole("tuning_basis", self.tuning_basis)
         if m is not None and m > n:
             raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
         return m
@@ -148,7 +151,8 @@ class KEF(KCEF):
             grids = self._grids["score"]
             sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
             path = grids[1] if given.regularization is None else np.array([given.regularization])
-            basis = subsample(Y.shape[0], _TUNING_BASIS, rng_of("basis", self.random_state))
+            most = min(self.n_basis_, self.tuning_basis)
+            basis = subsample(Y.shape[0], most, rng_of("basis", self.random_state))
             score = held_out_scores(Y, folds, basis, sigmas, path, base_std)
             i, j = best_index(-score)
             chosen = Hyperparameters(1.0, sigmas[i], path[j])

@@ -110,8 +110,13 @@ class Problem:
         return Split((train - mean) / std, (test - mean) / std, std)
 
 
-def open_problem(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -> Problem:
-    """Return a problem by its name: grid data, or a data set of the catalogue without x."""
+def open_problem(
+    name: str, data_dir: str | Path, catalogue: str | Path | None = None, *, stored: bool = False
+) -> Problem:
+    """Return a problem by its name: grid data, or a data set of the catalogue without x.
+
+    The training rows of the latter are shuffled, or stand as `stored`.
+    """
     if names.is_grid(name):
         return _grid(name)
     data = load(name, data_dir, catalogue)
@@ -121,7 +126,8 @@ def open_problem(name: str, data_dir: str | Path, catalogue: str | Path | None =
     def rows(run: int) -> tuple[np.ndarray, np.ndarray]:
         n = len(data.Y)
         order = rng_of("split", data.name, run).permutation(n)
-        return data.Y[order[: 9 * n // 10]], data.Y[order[9 * n // 10 :]]
+        train, test = order[: 9 * n // 10], order[9 * n // 10 :]
+        return data.Y[np.sort(train) if stored else train], data.Y[test]
 
     d = len(data.y_columns)
     shown = _SHOWN.get(data.name, (d - 1, d))
@@ -199,6 +205,9 @@ class Factors(ProblemExperiment, ArrayExperiment):
 
     nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
+    order: str = parameter(
+        "shuffled", "Training rows: shuffled, or as stored.", choices=("shuffled", "stored")
+    )
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
 
     @classmethod
@@ -228,6 +237,11 @@ class Factors(ProblemExperiment, ArrayExperiment):
             asked = f"{self.nodes[0]}-{self.nodes[-1]}"
             raise ValueError(f"{self.dataset} has columns 1-{self.data.dim}; got {asked}")
         return self.nodes or tuple(range(1, self.data.dim + 1))
+
+    def open(self) -> Problem:
+        """Return the problem."""
+        stored = self.order == "stored"
+        return open_problem(self.dataset, self.data_dir, self.catalogue, stored=stored)
 
     def begin(self, units: list[int]) -> Work:
         """Return a function that fits and scores the factors of a run."""
