@@ -238,8 +238,20 @@ def _boxes(
 
 
 def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
-    """State shares of estimates that are not positive, and failures."""
+    """State which published values are met, shares that are not positive, and failures."""
+    means = frame[frame["stat"] == MEAN].set_index(["panel", "method"])["y"]
+    seen = frame[frame["stat"] == READ_OFF].set_index(["panel", "method"]).join(means.rename("own"))
+    off = seen[~seen["own"].between(seen["y_low"], seen["y_high"])]
     said = []
+    if len(seen):
+        each = (
+            f"{at[1]} at {at[0]} ({row.own:.3f}, read off {row.y:.3f})"
+            for at, row in off.iterrows()
+        )
+        within = (
+            f"{len(seen) - len(off)} of {len(seen)} published values, as read off, hold our mean"
+        )
+        said.append(f"{'; not '.join([within, *each])}.")
     for stat, words in (
         (NONPOSITIVE, "Share of points with an estimate that is not positive"),
         (NEGATIVE_NORMALISER, "Share of repetitions with a negative sum of weights"),
