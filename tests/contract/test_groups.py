@@ -26,7 +26,7 @@ FEWER = {
     "NADE": {"hidden_units": 2, "epochs": 4},
     "LikelihoodKCEF": {"folds": 3, "regularization": 1e-3, "bandwidth_y": 0.5},
 }
-WITHOUT = ["GaussianProcess", "ConditionalMAF", "KernelCDE", "QuantileForest"]
+WITHOUT = ["GaussianProcess", "ConditionalMAF", "LinearGaussian", "QuantileForest"]
 
 
 @pytest.mark.parametrize("rows", [np.arange(60), np.arange(0, 60, 3)])

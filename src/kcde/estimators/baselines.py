@@ -220,6 +220,8 @@ class MarginalKDE(GaussianMixture):
         "in 33 steps, leave-one-out likelihood"
     )
 
+    tags: ClassVar[Tags] = Tags(grouped=True)
+
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
     tuning_rows: int | None = TUNING_ROWS
@@ -234,7 +236,8 @@ class MarginalKDE(GaussianMixture):
             self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")
         else:
             values, rng = to_numpy(Y), rng_of("selection", self.random_state)
-            self.bandwidth_y_, score = leave_one_out(values, column_std(values), rows, rng)
+            how = column_std(values), rows, rng, self._labels
+            self.bandwidth_y_, score = leave_one_out(values, *how)
             self.cv_results_ = {"factor": FACTORS, "score": score}
         self._centres, self._sigma = Y, self.bandwidth_y_
 
@@ -248,25 +251,31 @@ FACTORS = log_grid(0.05, 2.0, 33)
 
 
 def leave_one_out(
-    points: np.ndarray, scale: np.ndarray, most: int | None, rng: np.random.Generator
+    points: np.ndarray,
+    scale: np.ndarray,
+    most: int | None,
+    rng: np.random.Generator,
+    labels: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose h among `FACTORS` × scale by leave-one-out likelihood (Silverman 1986, section 3.4.4).
 
     Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over all
-    points. 33 t n exponentials for t of n points. Where every value is there twice the likelihood
+    points, or with labels over those of another label than i. 33 t n exponentials for t of n points. Where every value is there twice the likelihood
     grows without a bound as h falls; the smallest candidate is then chosen.
     """
     n, left_out = len(points), subsample(len(points), most, rng)
+    labels = np.arange(n) if labels is None else labels
     candidates = [as_bandwidths(factor * scale, len(scale), "bandwidth_y") for factor in FACTORS]
     unit = points / scale
     scores = np.zeros(len(FACTORS))
     for block in row_blocks(len(left_out), n):
         rows = left_out[block]
         exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
-        exponent[np.arange(len(rows)), rows] = -np.inf
+        exponent[labels[rows, None] == labels] = -np.inf
         for k, factor in enumerate(FACTORS):
             scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
-    constants = [log_volume(h) + np.log(n - 1) for h in candidates]
+    others = np.mean(np.log(n - np.bincount(labels)[labels[left_out]]))
+    constants = [log_volume(h) + others for h in candidates]
     scores -= len(left_out) * np.array(constants)
     return candidates[best_index(scores)[0]], scores
 
@@ -584,6 +593,8 @@ class KernelCDE(GaussianMixture):
         "likelihood on at most 1000 training rows, L-BFGS from four starts"
     )
 
+    tags: ClassVar[Tags] = Tags(grouped=True)
+
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
@@ -613,7 +624,8 @@ class KernelCDE(GaussianMixture):
         # Before anything is divided by them.
         for name, std in (("x", std_x), ("y", std_y)):
             as_bandwidths(std, len(std), f"the standard deviation of {name}")
-        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y)
+        labels = None if self._labels is None else self._labels[rows]
+        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, labels)
         fixed = [
             None if value is None else value / std
             for value, std in zip(given, (std_x, std_y), strict=True)
@@ -651,10 +663,10 @@ class LeaveOneOut:
 
     With D_kij = (z_ik - z_jk)² over all columns z of x and y, and the shares P_ij ∝ K_x K_y and
     Q_ij ∝ K_x of row j at row i, ∂L/∂log h_k = Σ_ij (P_ij - Q_ij) D_kij / h_k² for a column of x,
-    and Σ_ij P_ij D_kij / h_k² - n for one of y.
+    and Σ_ij P_ij D_kij / h_k² - n for one of y. With labels j ≠ i are rows of another label.
     """
 
-    def __init__(self, X: np.ndarray, Y: np.ndarray):
+    def __init__(self, X: np.ndarray, Y: np.ndarray, labels: np.ndarray | None = None):
         width = X.shape[1] + Y.shape[1] + 6
         remedy = "let fewer rows take part in it (tuning_rows), or give all bandwidths"
         require_memory(X, "a likelihood", len(X), lambda n: n * n * width, remedy=remedy)
@@ -662,7 +674,10 @@ class LeaveOneOut:
         columns = np.concatenate([X, Y], axis=1).T
         squares = (columns[:, :, None] - columns[:, None, :]) ** 2
         self._squares = squares.reshape(len(columns), -1)
-        self._diagonal = np.arange(self.n) * (self.n + 1)
+        labels = np.arange(self.n) if labels is None else labels
+        if not np.ptp(labels):
+            raise ValueError("the rows that choose are of one group: raise tuning_rows")
+        self._own = np.flatnonzero(labels[:, None] == labels)
 
     def __call__(self, log_bandwidth: np.ndarray) -> tuple[float, np.ndarray]:
         """Return L and its gradient, at log bandwidths of shape (d_x + d_y,), those of x first."""
@@ -680,7 +695,7 @@ class LeaveOneOut:
 
     def _shares(self, exponent: np.ndarray) -> tuple[float, np.ndarray]:
         """Return Σ_i log Σ_{j≠i} exp, and the shares of the terms in their sums, flat."""
-        exponent[self._diagonal] = -np.inf
+        exponent[self._own] = -np.inf
         terms = exponent.reshape(self.n, self.n)
         total = logsumexp(terms, axis=1)
         return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()

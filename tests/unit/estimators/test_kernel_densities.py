@@ -52,13 +52,15 @@ def test_ridge_has_the_largest_leave_one_out_likelihood(rng):
     assert 1e-3 < model.regularization_ < 1e3
 
 
-def test_marginal_bandwidth_has_the_largest_leave_one_out_likelihood(rng):
+@pytest.mark.parametrize("groups", [None, np.arange(50) % 21])
+def test_marginal_bandwidth_has_the_largest_leave_one_out_likelihood(rng, groups):
     Y = np.concatenate([rng.normal(-3, 0.5, 25), rng.normal(3, 1.0, 25)])[:, None]
-    model = MarginalKDE().fit(None, Y)
+    model = MarginalKDE().fit(None, Y, groups)
+    other = ~np.eye(50, dtype=bool) if groups is None else groups[:, None] != groups
     score = []
     for factor in FACTORS:
-        others = norm.pdf(Y, Y.T, factor * Y.std()) * (1.0 - np.eye(50))
-        score.append(np.log(others.sum(axis=1) / 49).sum())
+        others = norm.pdf(Y, Y.T, factor * Y.std()) * other
+        score.append(np.log(others.sum(axis=1) / other.sum(axis=1)).sum())
     np.testing.assert_allclose(model.cv_results_["score"], score)
     assert model.bandwidth_y_[0] == pytest.approx(FACTORS[np.argmax(score)] * Y.std())
     assert 0 < np.argmax(score) < len(FACTORS) - 1
@@ -88,10 +90,10 @@ def test_density_and_leave_one_out_likelihood_are_those_of_statsmodels(rng, band
     assert found == pytest.approx(-reference.loo_likelihood(bw, np.log), rel=1e-9)
 
 
-@pytest.mark.parametrize("d_y", [1, 2])
-def test_gradient_is_the_slope_of_the_likelihood(rng, d_y):
+@pytest.mark.parametrize(("d_y", "labels"), [(1, None), (2, None), (2, np.arange(30) // 3)])
+def test_gradient_is_the_slope_of_the_likelihood(rng, d_y, labels):
     X, Y = curve(rng, 30)
-    criterion = LeaveOneOut(X, np.hstack([Y, Y**2])[:, :d_y])
+    criterion = LeaveOneOut(X, np.hstack([Y, Y**2])[:, :d_y], labels)
     at = np.log([0.3, 4.0, 0.2, 0.4])[: 2 + d_y]
     differences = slopes(lambda theta: criterion(theta)[0], at, 1e-5)
     np.testing.assert_allclose(criterion(at)[1], differences, rtol=1e-6)
