@@ -260,8 +260,9 @@ def leave_one_out(
     """Choose h among `FACTORS` × scale by leave-one-out likelihood (Silverman 1986, section 3.4.4).
 
     Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over all
-    points, or with labels over those of another label than i. 33 t n exponentials for t of n points. Where every value is there twice the likelihood
-    grows without a bound as h falls; the smallest candidate is then chosen.
+    points, or with labels over those of another label than i. 33 t n exponentials for t of n
+    points. Where every value is there twice the likelihood grows without a bound as h falls; the
+    smallest candidate is then chosen.
     """
     n, left_out = len(points), subsample(len(points), most, rng)
     labels = np.arange(n) if labels is None else labels
