@@ -15,12 +15,14 @@ version = release = kcde.__version__
 
 extensions = [
     "evidence",
+    "figures",
     "mathml",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
+    "which",
 ]
 # Parts of pages, which others include.
 exclude_patterns = ["_build", "evidence", "extensions", "**/*.codeobj.json"]

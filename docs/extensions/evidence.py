@@ -25,8 +25,8 @@ def setup(app: "Sphinx") -> dict:
 def write(docs: Path) -> None:
     """Write all parts below the folder of the site; unchanged files keep their time."""
     for paper in published.PAPERS:
-        _save(docs / "evidence" / f"{paper}-causes.md", causes(paper))
-    _save(docs / "reference" / "generated" / "estimators.md", estimators())
+        save(docs / "evidence" / f"{paper}-causes.md", causes(paper))
+    save(docs / "reference" / "generated" / "estimators.md", estimators())
 
 
 def causes(paper: str) -> str:
@@ -63,7 +63,8 @@ def _entries(pairs: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join(f"**{title}**\n: {text}" for title, text in pairs)
 
 
-def _save(path: Path, text: str) -> None:
+def save(path: Path, text: str) -> None:
+    """Write a page unless it is as it was, so that it is not read anew."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -554,6 +554,8 @@ class KernelCDE(GaussianMixture):
     A step costs O(t² (d_x + d_y)) time and memory for t tuning rows: 0.01 s for 300 rows of six
     columns. A density costs O(n (d_x + d_y)).
 
+    Where many columns all matter, few rows are near, and a test row can get a density near 0.
+
     Parameters
     ----------
     bandwidth_x

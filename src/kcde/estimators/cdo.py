@@ -583,6 +583,8 @@ class CDO(SignedMixture):
     else of n points G² + N M + M Σ M_j each. Where M is at most G/8, fitting costs G² M more, and a
     point G M + M Σ M_j.
 
+    Weights of the formula can be negative, and to clip them costs accuracy; see `weights`.
+
     Parameters
     ----------
     bandwidth_x

@@ -39,6 +39,8 @@ class DDE(ExponentialFamily):
     n training rows (or random features) and H units; the kernels of x between the training rows
     take 4 n² bytes, those of y as much where f is penalised.
 
+    What comes out depends on bandwidth, penalty and the number of iterations.
+
     Parameters
     ----------
     bandwidth_x, bandwidth_y

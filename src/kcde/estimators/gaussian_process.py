@@ -45,6 +45,8 @@ class GaussianProcess(NormalResiduals):
     a variance m² multiplications; where the columns of y differ in hyper-parameters, each of them
     costs that.
 
+    The density is one normal: two humps of y, or a skew, are lost.
+
     Parameters
     ----------
     bandwidth_x

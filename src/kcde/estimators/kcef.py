@@ -79,6 +79,8 @@ class KCEF(ExponentialFamily):
     per bandwidth for all λ and folds. What does not fit into memory is refused with
     `kcde.memory.InsufficientMemory`, which names the largest n that does.
 
+    Where rows are few, a single test row can cost 100 nats; `Defensive` bounds that.
+
     Parameters
     ----------
     bandwidth_x, bandwidth_y

@@ -254,6 +254,9 @@ class LikelihoodKCEF(Floored):
     nodes; n r_x numbers are held, in float32 from 2000 rows on. Selection costs some thirty such
     fits of smaller rank to at most `tuning_rows` rows.
 
+    New rows of other people than the training rows need `groups` in `fit`: without it the density
+    can be worse than that of y alone. Several y need `kcde.joint.JointDensity`.
+
     Parameters
     ----------
     bandwidth_x, bandwidth_y

@@ -48,6 +48,8 @@ class LSCDE(SignedMixture):
     Fitting costs O(n b² + b³) for b centres; selection that, for each σ and fold, and b³ for each
     λ of the path; without `isotropic` that for each column and sweep again, with one λ.
 
+    Far from all centres the basis functions vanish, and the nearest centres alone decide.
+
     Parameters
     ----------
     bandwidth_x, bandwidth_y

@@ -53,6 +53,8 @@ class NADE(ConditionalDensity):
     An update costs O(batch_size (d_in H + H² + 3 H K d_y)) for H units and K components; a
     density d_y evaluations of the network.
 
+    With tens of rows a test row can get a density near 0.
+
     Parameters
     ----------
     hidden_units

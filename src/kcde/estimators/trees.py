@@ -39,6 +39,8 @@ class NGBoost(NormalResiduals):
 
     A stage costs O(n d_x log n), some 5 ms; 0.5 s for 100 stages.
 
+    The density is one normal: two humps of y, or a skew, are lost.
+
     Parameters
     ----------
     stages
@@ -163,6 +165,8 @@ class QuantileForest(GaussianMixture):
 
     Cost: a forest for each of four sizes of a leaf, O(T n d_x log² n), and O(33 n²) exponentials
     each; a density O(T log n + n).
+
+    The tails are thin: a y far from those of the training rows can get a density near 0.
 
     Parameters
     ----------
