@@ -84,8 +84,7 @@ def test_samples_have_the_moments_of_the_density(fitted):
     mean, square = model.conditional_expectation(
         lambda t: np.hstack([np.sin(t), np.sin(t) ** 2]), X[:3]
     ).T
-    # Some draw from what is near the density only.
-    error = 5 * np.sqrt((square - mean**2) / 4000) + (not model.tags.exact_sampler) * 0.3
+    error = 5 * np.sqrt((square - mean**2) / 4000)
     assert (np.abs(np.sin(draws).mean(axis=1)[:, 0] - mean) < error).all()
 
 

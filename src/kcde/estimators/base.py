@@ -51,7 +51,7 @@ class Tags:
     sampler
         Has `sample`.
     exact_sampler
-        Whether its draws follow `log_density` exactly, not approximately.
+        Whether its draws of several y follow `log_density` exactly, not approximately.
     saved
         What it learns is arrays, numbers and texts, which `kcde.model_file` can write.
     grouped

@@ -278,7 +278,7 @@ class DDE(ExponentialFamily):
             return super().log_normaliser(X, method=method, n_samples=n_samples, rng=rng)
         rng = rng_of("importance", self.random_state) if rng is None else rng
         n_samples = n_samples or _SAMPLER_DRAWS
-        drawn = self.sample(X, n_samples, rng)
+        drawn = self._learned(self.sampler_, X, n_samples, rng)
         log_w = np.empty(drawn.shape[:2])
         for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
             repeated = np.repeat(x[None], n_samples, axis=0)
@@ -315,19 +315,24 @@ class DDE(ExponentialFamily):
         f = self._check_fitted().potential_
         return replace(f, weights=f.weights / self.dual_weight)
 
+    def sample_learned(self, X, n: int, random_state):
+        """Draw from the learned sampler g, which is near p(y|x); else as `sample`."""
+        X = self._check_features(X)
+        return self._learned(self.sampler_, X, n, generator(random_state))
+
     def sample_snapshot(self, iteration: int, X, n: int, random_state):
         """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""
         self._check_fitted()
         if iteration not in self._snapshots:
             raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
         X = self._check_features(X)
-        return self._drawn(self._snapshots[iteration], X, n, generator(random_state))
+        return self._learned(self._snapshots[iteration], X, n, generator(random_state))
 
-    def _draws(self, X, n, rng):
-        """From the learned sampler g, which is near p(y|x)."""
-        return self._drawn(self.sampler_, X, n, rng)
+    def _sample_multivariate(self, X, n, rng):
+        """From the learned sampler."""
+        return self._learned(self.sampler_, X, n, rng)
 
-    def _drawn(self, sampler, X, n: int, rng) -> np.ndarray:
+    def _learned(self, sampler, X, n: int, rng) -> np.ndarray:
         draws = np.empty((len(X), n, self.n_outputs_))
         for rows in row_blocks(len(X), n * max(self.hidden_units, 2 * self.latent)):
             repeated = np.repeat(X[rows], n, axis=0)

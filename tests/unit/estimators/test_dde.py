@@ -43,7 +43,7 @@ def test_it_learns_a_density_and_a_sampler_and_keeps_the_likeliest_iteration(pai
     longer = {"iterations": 1000, "learning_rate": 3e-4, "validation": 0}
     samplers = [DDE(**longer, random_state=seed).fit(*pairs) for seed in range(4)]
     ends = np.array([[-1.5], [1.5]])
-    means = [each.sample(ends, 2000, rng).mean(axis=(1, 2)) for each in samplers]
+    means = [each.sample_learned(ends, 2000, rng).mean(axis=(1, 2)) for each in samplers]
     assert np.diff(means, axis=1).mean() > 0.2
     search = fitted.validation_history_
     assert search["iteration"].tolist() == [0, 100, 200, 300, 400]

@@ -103,7 +103,7 @@ _BACK: dict[str, Callable] = {
     **dict.fromkeys(("log_density", "log_density_at", "log_density_by_order"), _per_log),
     **dict.fromkeys(("log_unnormalized", "log_unnormalized_at"), _per_log),
     **dict.fromkeys(("mean", "predict", "quantile", "interval"), Units.restore),
-    **dict.fromkeys(("sample", "sample_snapshot"), Units.restore),
+    **dict.fromkeys(("sample", "sample_learned", "sample_snapshot"), Units.restore),
     **dict.fromkeys(("std", "crps"), Units.spread),
     **dict.fromkeys(("pdf", "density_at"), lambda u, p: p * float(np.exp(-u.log_scale))),
     "variance": lambda u, found: u.spread(found, 2),
@@ -121,7 +121,7 @@ _OF_FIT = {"fit", "fit_path", "fit_rows", "summarise", "make_basis_x", "make_bas
 _OF_FIT |= {"plot", "score", "transform_x", "transform_y"}
 """Methods that are asked as they are."""
 
-_SHAPED_AS_Y = ("predict", "std", "sample")
+_SHAPED_AS_Y = ("predict", "std", "sample", "sample_learned", "sample_snapshot")
 _FRAMED = {"mean", "std", "variance", "log_density", "pdf", "cdf", "crps"}
 _FRAMED |= {"quantile", "interval"}
 """Methods whose answers to a data frame have its index; `predict` and draws are arrays."""
