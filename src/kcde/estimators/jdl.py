@@ -1,13 +1,15 @@
 """Joint distribution learning with Gaussian kernels (Filipović, Multerer and Schneider 2024)."""
 
+from copy import copy
 from typing import ClassVar
 
 from kcde.arrays import array_namespace
 from kcde.estimators._low_rank import constraints
 from kcde.estimators._low_rank.base import LowRankConditional, Summary
 from kcde.estimators._low_rank.basis import GaussianPairBases, centred_mean_of
+from kcde.estimators._shared.units import Units
 
-SUB_GRID, CLIPPED = "sub-grid", "clipped"
+GRID, SUB_GRID, CLIPPED = "grid", "sub-grid", "clipped"
 
 
 class JointDistribution(LowRankConditional):
@@ -102,6 +104,37 @@ class JointDistribution(LowRankConditional):
         found = 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
         return xp.clip(found, min=0.0) if self._clips else found
 
+    def marginal_expectation(self, f):
+        """Return E[f(Y)] under the marginal Q_Y, shape (q,): (4) over its mass 1 + ȳᵀ H x̄.
+
+        The mass is 1 where (23) holds. Q_Y is not the law of the training rows in general, but is
+        for `JPDL` (lemma 2.1).
+
+        Parameters
+        ----------
+        f
+            Maps (k, d_y) to (k, q).
+        """
+        if self._clips:
+            raise ValueError("clipped fits have no marginal in closed form")
+        mean = self._check_fitted().basis_x_.mean
+        return self.expectation(self.project(f), mean[None, :])[0, :]
+
+    def given_y(self) -> "JointDistribution":
+        """Return the same joint law as a model of x given y: Q_{X|Y} of (5), and Q_X of (4).
+
+        Its X are the y of this one: `given_y().mean(Y)` is E[X|y], of shape (n, d_x). Nothing is
+        computed anew, and hyper-parameters stay as they are.
+        """
+        other, units = copy(self._check_fitted()), self._units
+        other.basis_x_, other.basis_y_, other.coef_ = self.basis_y_, self.basis_x_, self.coef_.T
+        other.rank_x_, other.rank_y_ = self.rank_y_, self.rank_x_
+        other._record_input(None, other.basis_x_.points, other.basis_y_.points)
+        if units is not None:
+            units = Units.of(units.mean_y, units.std_y, units.mean_x, units.std_x)
+        other._open(units, other.basis_y_.points)
+        return other
+
     @staticmethod
     def _weights_of(models, features):
         """Return (1 + h(x, y_j))/Σ_j (1 + h(x, y_j)), shape (n, n_train), for each model."""
@@ -145,8 +178,9 @@ class JDL(GaussianPairBases, JointDistribution):
         Relative trace error of the pivoted Cholesky factors.
     constrained
         False: no constraints. True: normalisation (23) and the single inequality (33), which
-        makes 1 + h ≥ 0 on the grid of training points. "sub-grid": (23) and 1 + h ≥ 0 at 30
-        training values of x and of y, evenly spaced in the order of the first coordinate.
+        makes 1 + h ≥ 0 on the grid of training points. "grid": (23) and (24), 1 + h ≥ 0 on that
+        grid and no more, for up to a thousand rows. "sub-grid": the same at 30 training values of x
+        and of y, evenly spaced in the order of the first coordinate.
         "clipped": no constraints, but expectations are under max(1 + h, 0), renormalised.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
@@ -190,7 +224,7 @@ class JDL(GaussianPairBases, JointDistribution):
     )
 
     def _check_parameters(self):
-        allowed = False, True, SUB_GRID, CLIPPED
+        allowed = False, True, GRID, SUB_GRID, CLIPPED
         if self.constrained not in allowed:
             raise ValueError(f"constrained must be one of {allowed}; got {self.constrained!r}")
 
@@ -200,7 +234,8 @@ class JDL(GaussianPairBases, JointDistribution):
 
     def _constrained(self, summary, curvature, linear, marginal, start):
         x, y = summary.basis_x, summary.basis_y
-        if self.constrained == SUB_GRID:
-            return constraints.solve_on_sub_grid(curvature, linear, marginal, x, y)
+        if self.constrained in (GRID, SUB_GRID):
+            most = x.points.shape[0] if self.constrained == GRID else constraints.POINTS
+            return constraints.solve_on_grid(curvature, linear, marginal, x, y, most)
         bounds = constraints.product_bounds(*y.extrema, *x.extrema)
         return constraints.solve_two_multipliers(curvature, linear, marginal, *bounds, start)

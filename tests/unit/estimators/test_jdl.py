@@ -60,13 +60,39 @@ def test_objective_is_that_of_22_in_matrices(many, constrained):
     assert model.objective_ == pytest.approx(loss + 0.01 * np.sum(model.coef_**2), rel=1e-9)
 
 
-def test_weights_are_density_ratios_at_the_rows_that_sum_to_one(many):
-    X, Y = many
-    model = JDL(1.0, 0.9, 0.01, constrained=True).fit(X, Y)
-    weights = model.weights(X[:7])
-    np.testing.assert_array_equal(model.support_, Y)
-    ratio = [model.density_ratio(np.repeat(x[None], 600, axis=0), Y) for x in X[:7]]
-    np.testing.assert_allclose(weights, ratio / np.sum(ratio, axis=1, keepdims=True), atol=1e-12)
+@pytest.mark.parametrize("model", [JDL(0.8, 0.7, 0.01, standardize=True), JPDL(2)])
+def test_marginals_and_conditionals_are_sums_over_the_grid(rng, model):
+    """(4) and (5) in both directions; lemma 2.1, with rows of equal x."""
+    X, Y = rng.integers(0, 4, (40, 1)) * 2.0, rng.standard_normal((40, 2))
+    h = grid_values(model.fit(X, Y + X), X, Y + X)
+    mass, given = 1.0 + h, model.given_y()
+    for found, at, values, weights in ((model, X, Y + X, mass), (given, Y + X, X, mass.T)):
+        marginal = weights.sum(axis=1) @ values**2 / weights.sum()
+        np.testing.assert_allclose(found.marginal_expectation(np.square), marginal, atol=1e-9)
+        np.testing.assert_allclose(found.weights(at), weights.T / weights.sum(axis=0)[:, None])
+        np.testing.assert_allclose(found.support_, values, atol=1e-12)
+    equal = np.unique(X) == X
+    same = np.allclose(mass.sum(axis=0) @ equal / 40**2, equal.mean(axis=0))
+    assert same == np.allclose(h.sum(axis=0) @ equal, 0.0) == isinstance(model, JPDL)
+
+
+def test_the_error_of_low_ranks_is_within_the_bounds_of_lemma_4_4(rng):
+    X, Y = 3.0 * rng.standard_normal((2, 8, 1))
+    model, K = JDL(0.5, 0.5, 0.01, tolerance=0.3).fit(X, Y), GaussianKernel(0.5)
+    K_x, K_y = K(X, X), K(Y, Y)
+    H = np.linalg.solve(K_y, np.linalg.solve(K_x, dense_jdl(K_x, K_y, 0.01).T).T)
+    bases = model.basis_y_, model.basis_x_
+    Q_y, Q_x = (np.eye(8)[:, b.factor.pivots] @ b.on_pivots for b in bases)
+    projected = (K_y @ Q_y).T @ H @ (K_x @ Q_x)  # (36)
+
+    def distance(low):
+        rest = H - Q_y @ low @ Q_x.T
+        return np.trace(rest.T @ K_y @ rest @ K_x)
+
+    lower, found = np.sum((projected - model.coef_) ** 2), distance(model.coef_)
+    assert 0.0 < distance(projected) == pytest.approx(found - lower)
+    largest = max(basis.factor.trace_error for basis in bases)
+    assert lower <= found <= largest * np.sum(H**2) * (np.trace(K_x) + np.trace(K_y)) + lower
 
 
 @pytest.mark.parametrize("constrained", [False, True])

@@ -1,4 +1,4 @@
-"""JDL's constraints: two multipliers, a sub-grid of sample values, clipping."""
+"""JDL's constraints: two multipliers, the grid or a sub-grid of sample values, clipping."""
 
 import numpy as np
 import pytest
@@ -113,17 +113,19 @@ def pairs(correlation, n=200, d=1):
 
 
 def sampled(model, rows, side):
-    """The basis at the values of the sub-grid, found anew."""
+    """The basis at the values of the grid, found anew."""
     order = np.argsort(rows[:, 0], kind="stable")
-    places = np.linspace(0, len(rows) - 1, constraints.POINTS).round().astype(int)
+    most = constraints.POINTS if model.constrained == "sub-grid" else len(rows)
+    places = np.linspace(0, len(rows) - 1, most).round().astype(int)
     return getattr(model, f"basis_{side}_").features(rows[np.sort(order[places])])
 
 
+@pytest.mark.parametrize("grid", ["sub-grid", "grid"])
 @pytest.mark.parametrize(("correlation", "regularization"), [(0.2, 1e-3), (0.9, 1e-3), (0.9, 1e-6)])
-def test_the_sub_grid_equals_the_quadratic_program_with_all_900(correlation, regularization):
-    X, Y = pairs(correlation)
+def test_a_grid_equals_the_quadratic_program_with_all_of_it(grid, correlation, regularization):
+    X, Y = pairs(correlation, 200 if grid == "sub-grid" else 40)
     options = {"bandwidth_x": 0.7, "bandwidth_y": 0.7, "regularization": regularization}
-    model, free = (JDL(**options, constrained=c).fit(X, Y) for c in ("sub-grid", False))
+    model, free = (JDL(**options, constrained=c).fit(X, Y) for c in (grid, False))
     x, y = model.basis_x_, model.basis_y_
     marginal = np.outer(y.mean, x.mean)
     linear = y.features(Y).T @ x.features(X) / len(X) - marginal

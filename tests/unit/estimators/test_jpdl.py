@@ -70,7 +70,7 @@ def test_constrained_ratio_is_nowhere_negative(rng, d):
     assert np.sum(slope * (0.0 - model.coef_)) >= -1e-9
 
 
-def test_early_stops_are_said_or_take_the_place_of_models(rng, monkeypatch):
+def test_failures_are_said_or_take_the_place_of_models(rng, monkeypatch):
     X, Y = gaussian_pairs(rng, 300, 1)
     made = clarabel.DefaultSettings
 
@@ -86,6 +86,10 @@ def test_early_stops_are_said_or_take_the_place_of_models(rng, monkeypatch):
     model = JPDL(constrained=True, solver="clarabel-unreduced").fit(X, Y)
     assert model.solver_status_ == "nearly optimal"
     assert 0.0 < model.solver_residual_ < 1e-3
+    rough = dict.fromkeys(never, 0.1)
+    monkeypatch.setattr(clarabel, "DefaultSettings", lambda: settings(**rough))
+    with pytest.raises(FloatingPointError, match=r"status Solved.* 1 \+ h = -"):
+        JPDL(constrained=True, solver="clarabel-unreduced").fit(X**3, Y**3)
     monkeypatch.setattr(clarabel, "DefaultSettings", lambda: settings(max_iter=2))
     monkeypatch.setattr(jpdl, "_STEPS", 3)
     for solver, status in (("clarabel-unreduced", "MaxIterations"), ("samples", "iteration limit")):

@@ -1,8 +1,8 @@
-"""Constrained joint distribution learning: jdl (22) and (23) with (33), or with some of (24).
+"""Constrained joint distribution learning: jdl (22) and (23) with (33), or with (24).
 
-(33) is one inequality, and the dual has two multipliers. Of the inequalities (24), one for every
-pair of a training x and a training y, those at 30 values of each are imposed: that problem is the
-projection of the unconstrained solution on a polyhedron in the metric of the curvature, a
+(33) is one inequality, and the dual has two multipliers. The inequalities (24), one for every pair
+of a training x and a training y, are imposed at all rows or at 30 values of each: that problem is
+the projection of the unconstrained solution on a polyhedron in the metric of the curvature, a
 least-distance problem, which becomes nonnegative least squares (Lawson and Hanson 1974, section
 23.4).
 """
@@ -27,6 +27,7 @@ _ROUNDING = 1e-8
 POINTS = 30
 """Of the sub-grid: values of x, and of y."""
 
+_ADDED = 1000  # inequalities a round, at most
 _NO_MEAN = 1e-6  # of the mean of h without constraints
 _ALLOWED = 1e-9
 _LIMIT = 1e-6
@@ -301,10 +302,10 @@ def _newton_step(point: _Point) -> np.ndarray:
     return np.linalg.solve(ridge, gradient)
 
 
-def solve_on_sub_grid(
-    curvature, linear, marginal, basis_x: Basis, basis_y: Basis
+def solve_on_grid(
+    curvature, linear, marginal, basis_x: Basis, basis_y: Basis, points: int
 ) -> ConstrainedSolution:
-    """Minimise Σ ½ d h² - c h subject to e·h = 0 and 1 + Ψ_Y H Ψ_Xᵀ ≥ 0 on a sub-grid.
+    """Minimise Σ ½ d h² - c h subject to e·h = 0 and 1 + Ψ_Y H Ψ_Xᵀ ≥ 0 at rows of x times of y.
 
     Inequalities are added where they are violated, until none is. A round with K of them costs
     K² m_X m_Y multiplications and a nonnegative least squares problem of K unknowns. d > 0, c and e
@@ -312,10 +313,10 @@ def solve_on_sub_grid(
     """
     d, c, e = (to_numpy(each).reshape(-1) for each in (curvature, linear, marginal))
     root = np.sqrt(d)
-    of_x, of_y = (to_numpy(_features(basis)) for basis in (basis_x, basis_y))
+    of_x, of_y = (to_numpy(_features(basis, points)) for basis in (basis_x, basis_y))
 
     def excess(point):
-        """Return 1 + h on the sub-grid, shape (values of y, values of x)."""
+        """Return 1 + h on the grid, shape (values of y, values of x)."""
         return 1.0 + of_y @ (point / root).reshape(of_y.shape[1], of_x.shape[1]) @ of_x.T
 
     normal = e / root
@@ -324,7 +325,8 @@ def solve_on_sub_grid(
     values, wanted = excess(start), np.zeros(0, dtype=np.intp)
     rounds = 0
     while len(violated := np.setdiff1d(np.flatnonzero(values < -_ALLOWED), wanted)):
-        rounds, wanted = rounds + 1, np.union1d(wanted, violated)
+        worst = violated[np.argsort(values.flat[violated])[:_ADDED]]
+        rounds, wanted = rounds + 1, np.union1d(wanted, worst)
         at_y, at_x = np.divmod(wanted, len(of_x))
         h = (of_y[at_y, :, None] * of_x[at_x, None, :]).reshape(len(wanted), -1)
         rows = _orthogonal(h / root, normal)
@@ -332,16 +334,16 @@ def solve_on_sub_grid(
         values = excess(point)
     residual = float(max(0.0, -np.min(values)))
     if residual > _LIMIT:
-        raise FloatingPointError(f"1 + h stays negative on the sub-grid: residual {residual:.3g}")
+        raise FloatingPointError(f"1 + h stays negative on the grid: residual {residual:.3g}")
     found = array_namespace(linear).asarray((point / root).reshape(linear.shape))
     return ConstrainedSolution(found, "optimal", residual, rounds)
 
 
-def _features(basis: Basis):
-    """Return Ψ at training rows that are evenly spaced in the order of the first coordinate."""
+def _features(basis: Basis, most: int):
+    """Return Ψ at most so many rows, evenly spaced in the order of the first coordinate."""
     points = basis.points
     order = np.argsort(to_numpy(points[:, 0]), kind="stable")
-    places = np.linspace(0, len(order) - 1, min(POINTS, len(order))).round().astype(np.intp)
+    places = np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(np.intp)
     return basis.features(take_rows(points, np.sort(order[places])))
 
 
@@ -360,5 +362,5 @@ def _shortest(rows: np.ndarray, least: np.ndarray) -> np.ndarray:
     (weights,) = nonnegative_least_squares(system, target[None, :])
     residual = target[-1] - float(least @ weights)
     if not residual > 0.0:
-        raise FloatingPointError("no 1 + h is nonnegative on the sub-grid; raise regularization")
+        raise FloatingPointError("no 1 + h is nonnegative on the grid; raise regularization")
     return rows.T @ weights / residual
