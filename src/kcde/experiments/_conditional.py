@@ -300,10 +300,6 @@ class Conditional(ArrayExperiment):
             return "numpy"
         return methods.backend_of(estimator_class(self.estimator), self.backend)
 
-    def place(self, values: np.ndarray):
-        """Return an array on the backend of the fits."""
-        return asarray(values, self.device)
-
     def unfitted(self, X: np.ndarray, Y: np.ndarray, seed: int):
         """Return the unfitted model of training rows (n, d_x), (n, d_y)."""
         if self.smooths:
@@ -316,18 +312,11 @@ class Conditional(ArrayExperiment):
         model = methods.build(self.method, self.estimator, options, seed, rows)
         return model if self.own_units else Standardised(model)
 
-    def fits(self, training: Callable[[int], tuple]) -> Callable:
-        """Return a function from a unit to its model, or an error, and the seconds of the fit.
-
-        `training` maps a unit to X and Y, on the host, and the seed of what is random in a fit.
-        """
+    def fitted(self, X: np.ndarray, Y: np.ndarray, seed: int) -> tuple:
+        """Return the model of training rows, or an error, and the seconds of the fit."""
         backend = self.device  # That there is none is no failure of a fit.
-
-        def fit_one(unit: int):
-            X, Y, seed = training(unit)
-            return self.unfitted(X, Y, seed).fit(asarray(X, backend), asarray(Y, backend))
-
-        return lambda unit: attempt(fit_one, unit)
+        placed = (asarray(each, backend) for each in (X, Y))
+        return attempt(lambda: self.unfitted(X, Y, seed).fit(*placed))
 
     def chosen(self, model) -> dict:
         """Return the hyper-parameters that a model used, without reference points and weights."""

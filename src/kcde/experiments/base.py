@@ -1,8 +1,8 @@
 """What an experiment is: one dataclass with its sizes at every scale, and what it computes.
 
 An experiment is a file with a class that extends `Experiment` or `MethodExperiment`. It says its
-`name`, its data sets and methods, its parameters with their sizes, and in `begin` what a repetition
-gives. An instance is a job: a data set with a method, all repetitions.
+`name`, its data sets and methods, its parameters with their sizes, and in `outcome` what a
+repetition gives. An instance is a job: a data set with a method, all repetitions.
 """
 
 import dataclasses
@@ -52,9 +52,6 @@ class Outcome:
     rows: list[dict]
     chosen: list[dict] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
-
-
-Work = Callable[[int], Outcome]
 
 
 def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
@@ -188,19 +185,17 @@ class Experiment:
         """Return the number of repetitions."""
         return sum(getattr(self, name) for name in self.repeated) or 1
 
-    def begin(self, units: list[int]) -> Work:
-        """Do the common work, and return a function from a unit to its outcome."""
-        return self.outcome
-
     def outcome(self, unit: int) -> Outcome:
-        """Return what a repetition gives, where repetitions have no common work."""
+        """Return what a repetition gives."""
         raise NotImplementedError
 
     @classmethod
     def begin_together(cls, jobs: list[Self], units: list[int]) -> Callable[[int], list]:
-        """Do as `begin` for jobs that differ in the method alone: an outcome for each."""
-        work = jobs[0].begin(units)
-        return lambda unit: [work(unit)]
+        """Do the common work of jobs that differ in the method alone; return what fits them all.
+
+        That maps a unit to an outcome for each.
+        """
+        return lambda unit: [jobs[0].outcome(unit)]
 
     def row(self, split: int, **more: Any) -> dict:
         """Return the columns that all score rows of a repetition share."""
@@ -227,8 +222,9 @@ class Experiment:
         return [row for outcome in outcomes for row in outcome.rows]
 
     def arrays(self, outcomes: Sequence[Outcome]) -> Mapping[str, np.ndarray]:
-        """Return the arrays of the `.npz`."""
-        return stacked(outcomes)
+        """Return the `.npz`: a row a repetition, NaN, or -1 of row numbers, where it has none."""
+        names = dict.fromkeys(name for each in outcomes for name in each.arrays)
+        return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -285,12 +281,6 @@ class ArrayExperiment(MethodExperiment):
     """One method on one data set, with arrays on the host or on a device."""
 
     backend: str = parameter("auto", "auto, numpy or cupy.")
-
-
-def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
-    """Return arrays by name, a row a repetition; NaN, or -1 of row numbers, where it has none."""
-    names = dict.fromkeys(name for each in outcomes for name in each.arrays)
-    return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
 
 
 def _rows_of(arrays: Sequence[np.ndarray | None]) -> np.ndarray:

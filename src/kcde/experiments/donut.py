@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import made_up
 from kcde.data.names import DONUT
 from kcde.estimators import CDO
 from kcde.experiments._conditional import COMPARED, Conditional
-from kcde.experiments.base import Outcome, Work, attempt, parameter, sized
+from kcde.experiments.base import Outcome, attempt, parameter, sized
 from kcde.metrics import NEGATIVE_NORMALISER
 from kcde.names import AS_PUBLISHED
 from kcde.seeding import rng_of, row_seed
@@ -77,34 +77,25 @@ class Donut(Conditional):
     repetitions: int = sized(2, 10, 10, "How often points are drawn and fitted.", at_least=1)
     points: int = sized(5, 75, 75, "Points around each of the 50 means.", at_least=1)
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that evaluates the densities, on a grid as well for repetition 0."""
-
-        def training(number: int) -> tuple:
-            drawn = repetition(number, self.points)
-            return drawn.X, drawn.Y, row_seed(self.name, number)
-
-        fitted = self.fits(training)
-
-        def work(number: int) -> Outcome:
-            drawn = repetition(number, self.points)
-            model, fitting = fitted(number)
-            found, seconds = attempt(self._densities, model, number, drawn.evaluated)
-            sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
-            row = self.row(number, seed=row_seed(self.name, number), backend=self.device, **sizes)
-            rows = _rows(row, drawn, found, fitting + seconds)
-            if isinstance(found, Exception):
-                return Outcome(rows, [{}])
-            shown = {"grid": found["grid"]} if "grid" in found else {}
-            return Outcome(rows, [self.chosen(model)], shown)
-
-        return work
+    def outcome(self, unit: int) -> Outcome:
+        """Evaluate the densities, on a grid as well for repetition 0."""
+        drawn, seed = repetition(unit, self.points), row_seed(self.name, unit)
+        model, fitting = self.fitted(drawn.X, drawn.Y, seed)
+        found, seconds = attempt(self._densities, model, unit, drawn.evaluated)
+        sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
+        row = self.row(unit, seed=seed, backend=self.device, **sizes)
+        rows = _rows(row, drawn, found, fitting + seconds)
+        if isinstance(found, Exception):
+            return Outcome(rows, [{}])
+        shown = {"grid": found["grid"]} if "grid" in found else {}
+        return Outcome(rows, [self.chosen(model)], shown)
 
     def _densities(self, model, number: int, evaluated: np.ndarray) -> dict[str, np.ndarray]:
         """Return the densities and shares to score, a row each x of `INPUTS`, on the host."""
         if self.estimator == "GaussianProcess" and self.variant == AS_PUBLISHED:
             model = UnitVarianceGaussian(model)
-        at, Y = self.place(np.array(INPUTS, dtype=np.float64)[:, None]), self.place(evaluated)
+        inputs = np.array(INPUTS, dtype=np.float64)[:, None]
+        at, Y, nodes = (asarray(each, self.device) for each in (inputs, evaluated, grid()[1]))
         found = {"evaluated": to_numpy(model.density_at(Y)(at))}
         # What is only too small for a double has a finite logarithm, and does not count.
         nonpositive = np.isneginf(to_numpy(model.log_density_at(Y)(at)))
@@ -112,7 +103,7 @@ class Donut(Conditional):
         if isinstance(model, CDO) and model.weights == "signed":
             found[NEGATIVE_NORMALISER] = to_numpy(model.has_negative_normaliser(at))
         if number == 0:
-            found["grid"] = to_numpy(model.density_at(self.place(grid()[1]))(at))
+            found["grid"] = to_numpy(model.density_at(nodes)(at))
         return found
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:

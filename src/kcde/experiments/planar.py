@@ -23,16 +23,7 @@ from kcde.arrays import asarray, resolve_backend, to_numpy
 from kcde.data import made_up
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import methods
-from kcde.experiments.base import (
-    SMOKE,
-    ArrayExperiment,
-    Outcome,
-    Work,
-    attempt,
-    parameter,
-    sized,
-    stacked,
-)
+from kcde.experiments.base import SMOKE, ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.joint import Draws, sampler_kind, sampler_of
 from kcde.kernels import median_trick
 from kcde.methods import METHODS
@@ -121,34 +112,35 @@ class Planar(ArrayExperiment):
         options = dict(self.options) | {name: trained[name] for name in trained if name in known}
         return methods.build(self.method, self.estimator, options, self.seed_of(seed))
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that fits, draws and scores under a seed."""
-        backend = methods.backend_of(self.unfitted(0), self.backend)
-        warm = False
+    @cached_property
+    def shown(self) -> list[int]:
+        """The seed that the figures show, the first that this process fits; empty before."""
+        return []
 
-        def work(seed: int) -> Outcome:
-            nonlocal warm
-            here = points(self.dataset, seed)
-            model, fitting = attempt(fit, self.unfitted(seed), here.train, backend)
-            sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
-            row = self.row(seed, backend=backend, seed=self.seed_of(seed), **sizes)
-            history = getattr(getattr(model, "estimator", None), "history_", None) or {}
-            arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
-            found, seconds = attempt(self._measured, model, here, seed, warm)
-            if isinstance(found, Exception):
-                return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
-            row["seconds"] = fitting + seconds
-            arrays["samples"], cells = found
-            chosen = methods.chosen(model.estimator)
-            inside = here.test[np.isfinite(model.log_density(here.test))]
-            cells += methods.optimum_cells(model.estimator, np.empty((len(inside), 0)), inside)
-            if not warm:
-                rng = rng_of("planar-snapshots", self.dataset, self.method)
-                arrays |= {"train": here.train, "test": here.test, **pictures(model, rng)}
-                warm = True
-            return Outcome([row | cell for cell in cells], [chosen], arrays)
-
-        return work
+    def outcome(self, unit: int) -> Outcome:
+        """Fit, draw and score under a seed."""
+        backend, here = (
+            methods.backend_of(self.unfitted(0), self.backend),
+            points(self.dataset, unit),
+        )
+        model, fitting = attempt(fit, self.unfitted(unit), here.train, backend)
+        sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
+        row = self.row(unit, backend=backend, seed=self.seed_of(unit), **sizes)
+        history = getattr(getattr(model, "estimator", None), "history_", None) or {}
+        arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
+        found, seconds = attempt(self._measured, model, here, unit)
+        if isinstance(found, Exception):
+            return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
+        row["seconds"] = fitting + seconds
+        arrays["samples"], cells = found
+        chosen = methods.chosen(model.estimator)
+        inside = here.test[np.isfinite(model.log_density(here.test))]
+        cells += methods.optimum_cells(model.estimator, np.empty((len(inside), 0)), inside)
+        if not self.shown:
+            rng = rng_of("planar-snapshots", self.dataset, self.method)
+            arrays |= {"train": here.train, "test": here.test, **pictures(model, rng)}
+            self.shown.append(unit)
+        return Outcome([row | cell for cell in cells], [chosen], arrays)
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
@@ -158,15 +150,15 @@ class Planar(ArrayExperiment):
         arrays = {"samples_all": samples.astype(np.float32)}
         told = [{name: each[name] for name in HISTORY if name in each} for each in found]
         if iterations := [each["history_iteration"] for each in told if each]:
-            arrays |= stacked([Outcome([], arrays=each) for each in told])
+            arrays |= super().arrays([Outcome([], arrays=each) for each in told])
             arrays["history_iteration"] = max(iterations, key=len)
         shown = next((each for each in found if "surface_x" in each), {})
         return arrays | {name: shown[name] for name in shown if name not in HISTORY}
 
-    def _measured(self, model: "PlanarModel", here: Points, seed: int, warm: bool) -> tuple:
+    def _measured(self, model: "PlanarModel", here: Points, seed: int) -> tuple:
         """Return the samples, and score cells of the model; timed when everything is warm."""
         count = self.samples or len(here.test)
-        if not warm:
+        if not self.shown:
             model.draw(count, rng_of("planar-warm-up"), self.method)
         rng = rng_of("planar-samples", self.dataset, self.method, seed)
         # Processor time, which other jobs of the machine affect little, has no work of a device.

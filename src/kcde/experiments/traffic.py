@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import to_numpy
+from kcde.arrays import asarray, to_numpy
 from kcde.data import traffic as data_sets
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.data.traffic import Split, Traffic, open_traffic
@@ -40,7 +40,7 @@ from kcde.estimators import CDO
 from kcde.experiments import _conditional, _measured_fit
 from kcde.experiments._conditional import AUTHORS, SMOOTHERS, Conditional
 from kcde.experiments._measured_fit import peak_memory
-from kcde.experiments.base import Outcome, Work, attempt, parameter, sized, stacked
+from kcde.experiments.base import Outcome, attempt, parameter, sized
 from kcde.metrics import FIT_SECONDS, PEAK_MEMORY
 from kcde.seeding import split_seed
 
@@ -190,48 +190,35 @@ class TrafficByTime(Conditional):
         """Return the number of splits; one where there is one fit, or the data have their own."""
         return 1 if self._simulated else self.data.splits or super().count()
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that fits and scores a split."""
-        data, inputs = self.data, self.data.inputs
+    def outcome(self, unit: int) -> Outcome:
+        """Fit and score a split; of simulated data only the costs."""
         if self._simulated:
-            return lambda unit: Outcome(self._costs())
-
-        def split_of(unit: int) -> tuple[int, Split]:
-            thinned = unit >= self.splits
-            number = unit - self.splits if thinned else unit
-            return number, data.split(number, thinned=thinned)
-
-        def training(unit: int) -> tuple:
-            number, split = split_of(unit)
-            return split.X, split.Y, split_seed(data.name, number)
+            return Outcome(self._costs())
+        data, inputs, thinned = self.data, self.data.inputs, unit >= self.splits
+        number = unit - self.splits if thinned else unit
+        split, seed = data.split(number, thinned=thinned), split_seed(data.name, number)
+        row = self.row(number, seed=seed, dim=1, backend=self.device)
+        row |= {"n_train": len(split.Y), "n_test": len(split.Y_test)}
+        if thinned:
+            row["setting"] = scores.setting(days=THINNED)
 
         def moments(model) -> list[np.ndarray]:
-            return [to_numpy(f(self.place(inputs)))[:, 0] for f in (model.mean, model.variance)]
+            at = asarray(inputs, self.device)
+            return [to_numpy(f(at))[:, 0] for f in (model.mean, model.variance)]
 
-        fitted = self.fits(training)
-
-        def work(unit: int) -> Outcome:
-            number, split = split_of(unit)
-            row = self.row(number, seed=split_seed(data.name, number), dim=1, backend=self.device)
-            row |= {"n_train": len(split.Y), "n_test": len(split.Y_test)}
-            if thinned := unit >= self.splits:
-                row["setting"] = scores.setting(days=THINNED)
-            model, fitting = fitted(unit)
-            found, seconds = attempt(moments, model)
-            tested = _tested(split, inputs)
-            of_training = data_sets.moments(split.X, split.Y, inputs)[1:]
-            arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
-            if isinstance(found, Exception):
-                blank = np.full(len(inputs), np.nan)
-                arrays |= {"mean": blank, "std": blank}
-                return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
-            mean, variance = found
-            std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
-            timed = row | {"seconds": fitting + seconds}
-            rows = [timed | each for each in _cells((mean, std), of_training, tested)]
-            return Outcome(rows, [self.chosen(model)], arrays | {"mean": mean, "std": std})
-
-        return work
+        model, fitting = self.fitted(split.X, split.Y, seed)
+        found, seconds = attempt(moments, model)
+        tested = _tested(split, inputs)
+        of_training = data_sets.moments(split.X, split.Y, inputs)[1:]
+        arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
+        if isinstance(found, Exception):
+            arrays |= dict.fromkeys(("mean", "std"), np.full(len(inputs), np.nan))
+            return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
+        mean, variance = found
+        std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
+        timed = row | {"seconds": fitting + seconds}
+        rows = [timed | each for each in _cells((mean, std), of_training, tested)]
+        return Outcome(rows, [self.chosen(model)], arrays | {"mean": mean, "std": std})
 
     def _costs(self) -> list[dict]:
         """Return the cost of fitting the simulated pairs, and the error of the grouping."""
@@ -250,7 +237,7 @@ class TrafficByTime(Conditional):
         X, Y = split.X_test, split.Y_test
         edges = np.linspace(Y.min(), Y.max(), BINS + 1)
         counts = data_sets.counts_in_bins(X, Y, self.data.inputs, edges)
-        return stacked(outcomes) | {"histogram": counts, "edges": edges}
+        return super().arrays(outcomes) | {"histogram": counts, "edges": edges}
 
 
 def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:

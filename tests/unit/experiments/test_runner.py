@@ -33,10 +33,7 @@ class Thirds(Experiment):
     def code(self):
         return "thirds"
 
-    def begin(self, units):
-        return self.third
-
-    def third(self, unit):
+    def outcome(self, unit):
         if self.kind == "failing":
             raise RuntimeError("out of memory")
         row = self.row(unit, metric="third", value=np.float64(unit) / 3)
@@ -121,7 +118,7 @@ def test_a_failed_fit_is_a_row_and_programming_errors_are_not_hidden(smoke, tmp_
     assert failed[["split", "detail"]].values.tolist() == [[1, "LinAlgError: no luck"]]
     monkeypatch.setattr(LSCDE, "_fit", lambda self, X, Y: self.nonsense)
     with pytest.raises(AttributeError):
-        job.begin([0])(0)
+        job.outcome(0)
 
 
 def test_parts_must_be_of_the_job_all_and_each_once(tmp_path):
