@@ -110,8 +110,7 @@ def panel_count(lower: float, upper: float, width: float) -> int:
 
 def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes (q,) and weights (q,) of the composite ten-point Gauss-Legendre rule."""
-    rule = equal(lower, upper, panels)
-    return rule.nodes, rule.weights
+    return equal(lower, upper, panels)._rule
 
 
 def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> tuple[float, float]:

@@ -148,8 +148,8 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
 def moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return count, mean and standard deviation (divisor: the count) of the outputs of each input.
 
-    X is (n, 2), Y (n, 1); the inputs are distinct, shape (q, 2), at least all rows of X. Mean and
-    standard deviation are NaN where an input has no output.
+    X is (n, 2), Y (n, 1); the inputs are distinct and ascending, shape (q, 2), at least all rows of
+    X. Mean and standard deviation are NaN where an input has no output.
     """
     place = _places(X, inputs)
     count = np.bincount(place, minlength=len(inputs)).astype(np.float64)
@@ -165,11 +165,9 @@ def counts_in_bins(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray, edges) -> n
 
     X, Y and inputs are as for `moments`; the edges (b + 1,) ascend, and all y lie within them.
     """
-    place = _places(X, inputs)
-    bins = np.clip(np.searchsorted(edges, Y[:, 0], side="right") - 1, 0, len(edges) - 2)
-    counts = np.zeros((len(inputs), len(edges) - 1), dtype=np.int64)
-    np.add.at(counts, (place, bins), 1)
-    return counts
+    of_inputs = np.arange(len(inputs) + 1) - 0.5
+    counts, *_ = np.histogram2d(_places(X, inputs), Y[:, 0], [of_inputs, edges])
+    return counts.astype(np.int64)
 
 
 def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = SLOTS) -> Traffic:
@@ -235,8 +233,7 @@ def _matrix(line: bytes) -> list[bytes]:
 def _day(line: bytes, sensor: int, sensors: int, slots: int) -> np.ndarray:
     """Return the values of the sensor on a day, shape (slots,)."""
     rows = _matrix(line)
-    own = [float(value) for each in rows[sensor : sensor + 1] for value in each.split()]
-    values = np.array(own)
+    values = np.array([float(v) for each in rows[sensor : sensor + 1] for v in each.split()])
     if len(rows) != sensors or len(values) != slots or not np.isfinite(values).all():
         raise ValueError(f"a day is not {sensors} sensors with {slots} numbers each")
     return values
@@ -275,10 +272,8 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
 
 def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """Return which of the inputs each row of X is, shape (n,)."""
-    found = {tuple(row): place for place, row in enumerate(inputs.tolist())}
-    distinct, inverse = np.unique(X, axis=0, return_inverse=True)
-    places = np.array([found[tuple(row)] for row in distinct.tolist()], dtype=np.int64)
-    return places[inverse.reshape(-1)]
+    _, places = np.unique(np.vstack([inputs, X]), axis=0, return_inverse=True)
+    return places.reshape(-1)[len(inputs) :]
 
 
 def _bump(hours: np.ndarray, centre: float, width: float) -> np.ndarray:

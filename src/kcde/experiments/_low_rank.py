@@ -111,9 +111,10 @@ class Bases:
             if not streamed and _is_streamed(kept):
                 del collected[key]
 
-    def forget_x(self) -> None:
-        """Drop the bases of x and all cross moments, for memory."""
-        self._keep(lambda key: key[0] == "y")
+    def keep(self, wanted: Callable[[Hashable], bool]) -> None:
+        """Drop all but the bases and the cross moments with wanted keys, for memory."""
+        for key in [key for key in self._made if not wanted(key)]:
+            del self._made[key]
 
     def in_order(self, models: Mapping[Hashable, object]) -> Iterator[Hashable]:
         """Yield the names of estimators so that bases are dropped early.
@@ -124,7 +125,7 @@ class Bases:
         left = sorted(models, key=lambda name: [key[-1] for key in _keys(models[name])])
         while left:
             wanted = self._keys_of(models[name] for name in left)
-            self._keep(wanted.__contains__)
+            self.keep(wanted.__contains__)
             yield left.pop(0)
 
     def fit(self, model) -> Fit:
@@ -134,10 +135,8 @@ class Bases:
         """
         summary, summarise = self.summary(model)
         factorise = self.x(model)[1] + self.y(model)[1]
-        renewed = {
-            name: _without_extrema(getattr(summary, name)) for name in ("basis_x", "basis_y")
-        }
-        summary = summary._replace(**renewed)
+        x, y = map(_without_extrema, (summary.basis_x, summary.basis_y))
+        summary = summary._replace(basis_x=x, basis_y=y)
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
         return Fit(fitted, factorise, summarise, time.perf_counter() - started)
@@ -148,10 +147,6 @@ class Bases:
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, labels, [model.regularization], basis)
         return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
-
-    def _keep(self, wanted: Callable[[Hashable], bool]) -> None:
-        for key in [key for key in self._made if not wanted(key)]:
-            del self._made[key]
 
     def _keys_of(self, models: Iterable) -> set[Hashable]:
         """Return the keys of the bases and the cross moments that fits of some estimators take."""
@@ -183,7 +178,8 @@ class Bases:
         if key not in self._made:
             started = time.perf_counter()
             made = make()
-            _wait_for(made)
+            # A device works in order: where one number has come back, all before it is done.
+            to_numpy(getattr(made, "basis_x", made).mean[:1])
             self._made[key] = made, time.perf_counter() - started
         return self._made[key]
 
@@ -231,13 +227,6 @@ def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
     names = _option_names(type(model)) - _OF_THE_SOLUTION - {other} - but
     own = {name: getattr(model, name) for name in sorted(names)}
     return side, getattr(type(model), f"make_basis_{side}"), repr(own)
-
-
-def _wait_for(made) -> None:
-    """Wait until a device has computed a basis or a summary: its seconds are those of the work."""
-    # A device works in order: where one number has come back, all before it is done.
-    basis = getattr(made, "basis_x", made)
-    to_numpy(basis.mean[:1])
 
 
 def _is_streamed(made) -> bool:
@@ -308,18 +297,8 @@ def bandwidths_of(model, X, Y, factor: float) -> dict[str, float]:
     return bandwidths(model, "x", X, [factor])[0] | bandwidths(model, "y", Y, [factor])[0]
 
 
-def select(
-    models: Mapping,
-    X,
-    Y,
-    f: Callable,
-    loss: Callable,
-    grid,
-    kept=None,
-    collected=None,
-    streamed=True,
-) -> dict[Hashable, Trials]:
-    """Try a grid with every model, fitted to the first four fifths of the rows.
+def select(models: Mapping, X, Y, f, loss, grid, kept=None, collected=None, streamed=True) -> dict:
+    """Return `Trials` of a grid with every model, fitted to the first four fifths of the rows.
 
     The models share the basis of x up to the tolerance, and that of y unless they are classifiers,
     which learn f itself. `loss` maps the expectations of `f` at the `held_out` rows, (k, q), to a
@@ -372,7 +351,7 @@ class _Search:
     def begin(self) -> None:
         """Go on to another bandwidth of x."""
         # Of x one basis at a time, and those collected: together they may be larger than memory.
-        self._bases.forget_x()
+        self._bases.keep(lambda key: key[0] == "y")
         self._features = {}
 
     def left(self, models: Mapping, options: Mapping) -> float:
