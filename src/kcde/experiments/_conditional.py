@@ -66,12 +66,6 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
     return rule(X, Y) if callable(rule) else rule
 
 
-def grid_distance(box: tuple[float, float], reference: int) -> float:
-    """Return the median distance between different points of a square grid of two dimensions."""
-    ticks = np.linspace(*box, reference)
-    return _median(pdist(np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)))
-
-
 def _median(distances: np.ndarray) -> float:
     """Return the median of distances, whose order is lost."""
     return float(np.median(distances, overwrite_input=True))
@@ -89,7 +83,8 @@ def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return α = α' = max(M^-½, 1/N) for M points of the grid, and σ_y, their median distance."""
     alpha = max(1.0 / _DONUT_REFERENCE, 1.0 / len(X))
     bandwidth_x = _median(pdist(X, "cityblock")) / np.sqrt(2.0)
-    bandwidth_y = grid_distance(DONUT_BOX, _DONUT_REFERENCE)
+    ticks = np.linspace(*DONUT_BOX, _DONUT_REFERENCE)
+    bandwidth_y = _median(pdist(np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)))
     return _operator("laplace", bandwidth_x, bandwidth_y, alpha, _DONUT_REFERENCE, DONUT_BOX)
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import time
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -118,11 +118,18 @@ class Experiment:
 
     @classmethod
     def at(cls, scale: str, dataset: str = "", method: str = "", **changes: Any) -> Self:
-        """Return the job of a data set and a method at a scale, with some parameters changed."""
-        own = {name: each.metadata.get("sizes") for name, each in cls.parameters().items()}
-        sizes = {name: each[scale] for name, each in own.items() if each}
-        sizes |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method)
-        return cls.make(sizes | changes)
+        """Return the job of a data set and a method at a scale, with some parameters changed.
+
+        These may be as JSON has them: lists stand for tuples.
+        """
+        known = cls.parameters()
+        if unknown := next((name for name in changes if name not in known), None):
+            asked = f"{cls.name} has no parameter {unknown!r}{nearest(unknown, known)}"
+            raise ValueError(f"{asked}; it has {', '.join(known)}")
+        own = {name: each.metadata.get("sizes") for name, each in known.items()}
+        given = {name: each[scale] for name, each in own.items() if each}
+        given |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method) | changes
+        return cls(**{name: _as_declared(name, known[name].type, given[name]) for name in given})
 
     @classmethod
     def within(cls, scale: str, dataset: str) -> bool:
@@ -138,22 +145,6 @@ class Experiment:
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
         """Return the sizes that depend on the data set or the method."""
         return {}
-
-    @classmethod
-    def make(cls, given: Mapping[str, Any]) -> Self:
-        """Return the job with some parameters, as JSON has them: lists stand for tuples."""
-        cls.check_names(given)
-        kinds = {name: each.type for name, each in cls.parameters().items()}
-        return cls(**{name: _as_declared(name, kinds[name], v) for name, v in given.items()})
-
-    @classmethod
-    def check_names(cls, given: Iterable[str]) -> None:
-        """Raise `ValueError` for the name of a parameter that there is not."""
-        known = cls.parameters()
-        for name in given:
-            if name not in known:
-                asked = f"{cls.name} has no parameter {name!r}{nearest(name, known)}"
-                raise ValueError(f"{asked}; it has {', '.join(known)}")
 
     def identity(self) -> dict:
         """Return what identifies it among jobs: all parameters except files, ready for JSON."""

@@ -277,23 +277,20 @@ class Consistency(Experiment):
         return [target(gamma) for gamma in EXPONENTS]
 
     def outcome(self, unit: int) -> Outcome:
-        """Fit to a stream of each target."""
-        backend = methods.backend_of(KCEF(), self.backend)
-        return Outcome([row for each in self.data for row in self._repetition(each, unit, backend)])
-
-    def _repetition(self, target: Target, repetition: int, backend: str) -> list[dict]:
-        """Return the rows of all fits to one stream; both rows of one that fails say why."""
-        key, ns, rows = (self.name, target.gamma, repetition), self.rows_fitted, []
-        x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*key)))
-        told = {"backend": backend, "split": repetition, "seed": row_seed(*key)}
-        for n, constant in product(ns, CONSTANTS):
-            regularization = _regularization(target, constant, n)
-            found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
-            row = self._row(target, constant, n) | told
-            if not isinstance(found, Exception):
-                row["seconds"] = seconds
-            rows += [row | each for each in scores.cells(_UNITS, found)]
-        return rows
+        """Fit to a stream of each target; both rows of a fit that fails say why."""
+        backend, ns, rows = methods.backend_of(KCEF(), self.backend), self.rows_fitted, []
+        for target in self.data:
+            key = self.name, target.gamma, unit
+            x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*key)))
+            told = {"backend": backend, "split": unit, "seed": row_seed(*key)}
+            for n, constant in product(ns, CONSTANTS):
+                regularization = _regularization(target, constant, n)
+                found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
+                row = self._row(target, constant, n) | told
+                if not isinstance(found, Exception):
+                    row["seconds"] = seconds
+                rows += [row | each for each in scores.cells(_UNITS, found)]
+        return Outcome(rows)
 
     def _row(self, target: Target, constant: Constant, n: int) -> dict:
         setting = scores.setting(**constant.axes(target.gamma))

@@ -59,9 +59,12 @@ class BoostedResiduals:
         self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
         self._weight = weight_of_floor(len(X))
         folds = kfold(len(self._residuals), 5, rng)
-        candidates = BANDWIDTHS * self._residuals.std()
-        found = [self._held_out(folds, float(bandwidth)) for bandwidth in candidates]
-        self.bandwidth_ = float(candidates[int(np.argmax(found))])
+        every = self._residuals
+
+        def held_out(bandwidth: float) -> float:
+            return sum(self._mixed(every[k], np.delete(every, k), bandwidth).sum() for k in folds)
+
+        self.bandwidth_ = max((BANDWIDTHS * every.std()).tolist(), key=held_out)
         return self
 
     def log_density(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -77,10 +80,6 @@ class BoostedResiduals:
 
     def _residuals_of(self, X, Y) -> np.ndarray:
         return Y[:, 0] - self._trees.predict(X)
-
-    def _held_out(self, folds, bandwidth: float) -> float:
-        every = self._residuals
-        return sum(self._mixed(every[k], np.delete(every, k), bandwidth).sum() for k in folds)
 
     def _mixed(self, at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.ndarray:
         """Return the log density of residuals under a kernel density with the floor."""

@@ -45,6 +45,7 @@ HISTORY |= {"history_mmd2": "mmd2_biased"}
 NODES = 100
 SNAPSHOT_SAMPLES = 1000
 
+# Iterations of figure 2 and of figure 3; those that are reached are kept, and the last.
 _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)
 _THOUSANDTHS = "1e-3"
@@ -63,12 +64,6 @@ def points(dataset: str, seed: int) -> Points:
     """Return the data of a seed, the same for every method."""
     train, test = made_up.planar_of_seed(dataset, seed)
     return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
-
-
-def snapshots(dataset: str, iterations: int) -> tuple[int, ...]:
-    """Return the iterations of figure 2 (ring) or 3 that are reached, and the last."""
-    wanted = _RING_SNAPSHOTS if dataset == "ring" else _SNAPSHOTS
-    return (*(number for number in wanted if number < iterations), iterations)
 
 
 @dataclass(frozen=True)
@@ -106,8 +101,9 @@ class Planar(ArrayExperiment):
 
     def unfitted(self, seed: int):
         """Return the unfitted estimator of one seed."""
-        reached = snapshots(self.dataset, self.iterations)
-        trained = {"iterations": self.iterations, "snapshots": reached}
+        wanted, last = _RING_SNAPSHOTS if self.dataset == "ring" else _SNAPSHOTS, self.iterations
+        reached = (*(number for number in wanted if number < last), last)
+        trained = {"iterations": last, "snapshots": reached}
         known = estimator_class(self.estimator)._get_param_names()
         options = dict(self.options) | {name: trained[name] for name in trained if name in known}
         return methods.build(self.method, self.estimator, options, self.seed_of(seed))
@@ -255,12 +251,11 @@ def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarr
     margin = _MARGIN * (upper - lower)
     x, y = np.linspace(lower - margin, upper + margin, NODES, axis=1)
     nodes = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    shape = (NODES, NODES)
     found = {"surface_x": x, "surface_y": y}
-    found["surface_log_density"] = model.log_density(nodes).reshape(shape)
+    found["surface_log_density"] = model.log_density(nodes).reshape(NODES, NODES)
     if hasattr(model.estimator, "natural_parameter"):
         f = model.estimator.natural_parameter(None, model.scaled(nodes))
-        found["surface_f"] = to_numpy(f).reshape(shape)
+        found["surface_f"] = to_numpy(f).reshape(NODES, NODES)
     if iterations := getattr(model.estimator, "snapshots_", ()):
         sampled = model.estimator.sample_snapshot
         drawn = [to_numpy(sampled(each, None, SNAPSHOT_SAMPLES, rng))[0] for each in iterations]
@@ -276,15 +271,14 @@ def likelihood_cells(dataset: str, model: PlanarModel, test: np.ndarray) -> list
     of the others and the number of those points are reported as well.
     """
     found, exact = model.log_density(test), made_up.planar_log_density(dataset, test)
-    inside = np.isfinite(found)
-    error = model.log_z[1]
-    cells = [scores.cell(NLL, -found.mean(), "nats", error)]
-    cells.append(scores.cell(f"{NLL}_exact", -exact.mean(), "nats"))
-    cells.append(scores.cell("points_without_density", np.sum(~inside), "points"))
-    if not inside.all():
-        cells.append(scores.cell(f"{NLL}_inside", -found[inside].mean(), "nats", error))
-        cells.append(scores.cell(f"{NLL}_exact_inside", -exact[inside].mean(), "nats"))
-    return cells
+    inside, error = np.isfinite(found), model.log_z[1]
+
+    def both(rows, ending: str = "") -> list[dict]:
+        ours = scores.cell(f"{NLL}{ending}", -found[rows].mean(), "nats", error)
+        return [ours, scores.cell(f"{NLL}_exact{ending}", -exact[rows].mean(), "nats")]
+
+    beyond = scores.cell("points_without_density", np.sum(~inside), "points")
+    return [*both(slice(None)), beyond, *([] if inside.all() else both(inside, "_inside"))]
 
 
 def _training_cells(estimator) -> list[dict]:
