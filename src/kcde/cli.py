@@ -29,10 +29,6 @@ _PLAIN = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_
 app = typer.Typer(name="kcde", epilog=_EPILOG, no_args_is_help=True, **_PLAIN)
 
 
-def _called_as() -> str:
-    return "kcde" if Path(sys.argv[0]).stem == "kcde" else "python -m kcde"
-
-
 def _say_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"kcde {__version__}")
@@ -200,13 +196,9 @@ def fit_command(
     arguments = json_object(options, "--options", '{"folds": 5}')
     coded = names(levels, "--levels") or []
     given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}
-    given |= {
-        "time_column": time_column,
-        "missing": missing,
-        "log_y": log_y,
-        "conformal": conformal,
-    }
-    model = TableModel(method, y, names(x, "--x"), **given, options=arguments, seed=seed)
+    given |= {"time_column": time_column, "missing": missing, "log_y": log_y}
+    given |= {"conformal": conformal, "options": arguments, "seed": seed}
+    model = TableModel(method, y, names(x, "--x"), **given)
     reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
     try:
         model.fit(tabular.read(data, **reading))
@@ -522,11 +514,8 @@ def _described(cls) -> str:
             sizes = each.metadata.get("sizes")
             said = f" ({', '.join(map(str, sizes.values()))})" if sizes else ""
             lines.append(f"  {each.name}{said}: {each.metadata['help']}")
-    lines += [
-        f"data sets: {', '.join(cls.datasets)}",
-        f"methods: {', '.join(map(shown, cls.methods))}",
-    ]
-    return "\n".join(lines)
+    sets, methods = ", ".join(cls.datasets), ", ".join(map(shown, cls.methods))
+    return "\n".join([*lines, f"data sets: {sets}", f"methods: {methods}"])
 
 
 def _assigned(text: str) -> tuple[str, object]:
@@ -549,7 +538,8 @@ def main(arguments: list[str] | None = None) -> None:
     # SIGTERM ends a job as Ctrl-C does, so that it cleans up.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        app(args=arguments, prog_name=_called_as())
+        called = "kcde" if Path(sys.argv[0]).stem == "kcde" else "python -m kcde"
+        app(args=arguments, prog_name=called)
     except (ValueError, OSError, RuntimeError, MemoryError, ModuleNotFoundError) as error:
         if os.environ.get("KCDE_TRACEBACK"):
             raise

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -253,10 +254,9 @@ def removed_columns(table: pd.DataFrame, threshold: float = 0.98) -> dict[str, s
     others = [name for name in table.columns if name not in discrete]
     correlation = np.atleast_2d(np.corrcoef(table[others].to_numpy().T))
     reasons = dict.fromkeys(discrete, "discrete")
-    for i, name in enumerate(others):
-        for j in range(i + 1, len(others)):
-            if abs(correlation[i, j]) > threshold and name not in reasons:
-                reasons[name] = f"|r| = {abs(correlation[i, j]):.3f} with {others[j]}"
+    for (i, name), (j, other) in combinations(enumerate(others), 2):
+        if (size := abs(correlation[i, j])) > threshold:
+            reasons.setdefault(name, f"|r| = {size:.3f} with {other}")
     return {name: reasons[name] for name in table.columns if name in reasons}
 
 

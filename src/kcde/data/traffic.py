@@ -55,14 +55,10 @@ class Traffic:
         Shape (n, 1).
     days
         Shape (n,): which calendar day, any numbering.
-    unit
-        Unit of y.
     testing
         Shape (n,): test rows as the data define them; None if they do not.
     sha256
         Checksum of the raw file; None for synthetic data.
-    repeats
-        Rows of the file that were left out because they repeat an hour.
     holidays
         Shape (n,): rows of days that the file names as holidays; None if it names none.
     """
@@ -71,10 +67,8 @@ class Traffic:
     X: np.ndarray
     Y: np.ndarray
     days: np.ndarray
-    unit: str
     testing: np.ndarray | None = None
     sha256: str | None = None
-    repeats: int = 0
     holidays: np.ndarray | None = None
 
     @property
@@ -244,7 +238,7 @@ def _of_matrix(name: str, weekdays: np.ndarray, occupancy: np.ndarray) -> Traffi
     days, slots = occupancy.shape
     seconds = np.tile(_SECONDS_A_SLOT * np.arange(slots), days)
     X = np.column_stack([np.repeat(weekdays, slots), seconds]).astype(np.float64)
-    return Traffic(name, X, occupancy.reshape(-1, 1), np.repeat(np.arange(days), slots), "")
+    return Traffic(name, X, occupancy.reshape(-1, 1), np.repeat(np.arange(days), slots))
 
 
 def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traffic:
@@ -255,19 +249,17 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
     if len(time) != len(data.Y):
         raise ValueError(f"data set {entry.name}: preprocessing may not remove rows of hours")
     hour = time.dt.floor("h")
-    repeated = hour.duplicated().to_numpy()
     volumes = pd.Series(data.Y[:, 0]).groupby(hour.to_numpy()).nunique()
     if (volumes > 1).any():
         first = volumes.index[volumes > 1][0]
         raise ValueError(f"data set {entry.name}: {first} has several volumes; give each hour one")
     days = hour.to_numpy().astype("datetime64[D]").astype(np.int64)
-    kept = ~repeated
+    kept = ~hour.duplicated().to_numpy()
     X, Y = data.X[kept] * [1.0, _SECONDS_AN_HOUR], data.Y[kept]
     # A file names a holiday in any row of its day.
     named = table.get("holiday", pd.Series("None", table.index)).fillna("None") != "None"
     holidays = np.isin(days, days[named.to_numpy()])[kept]
-    known = {"sha256": entry.sha256, "repeats": int(repeated.sum()), "holidays": holidays}
-    return Traffic(entry.name, X, Y, days[kept], "vehicles/h", **known)
+    return Traffic(entry.name, X, Y, days[kept], sha256=entry.sha256, holidays=holidays)
 
 
 def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:

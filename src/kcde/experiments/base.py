@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from kcde.data.loaders import load
 from kcde.methods import METHODS, Method, key_of
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
@@ -169,8 +170,8 @@ class Experiment:
         return self.open()
 
     def open(self) -> Any:
-        """Return the data."""
-        return None
+        """Return the data: by default the data set, where there is one that is read."""
+        return load(self.dataset, self.data_dir, self.catalogue) if self.reads_files else None
 
     def count(self) -> int:
         """Return the number of repetitions."""

@@ -174,6 +174,7 @@ class ProblemExperiment(base.MethodExperiment):
 
 
 GRIDS = tuple(f"grid-{n}" for n in (200, 400, 700, 1000, 1400, 2000, 4000, 8000))
+ORDERS = ("shuffled", "stored")
 _NODES_OF_A_JOB = 8
 
 
@@ -195,9 +196,7 @@ class Factors(ProblemExperiment, ArrayExperiment):
 
     nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
-    order: str = parameter(
-        "shuffled", "Training rows: shuffled, or as stored.", choices=("shuffled", "stored")
-    )
+    order: str = parameter("shuffled", "Training rows: shuffled, or as stored.", choices=ORDERS)
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
 
     @classmethod

@@ -51,10 +51,14 @@ class BoostedResiduals:
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> "BoostedResiduals":
         """Fit to pairs, shapes (n, d) and (n, 1)."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
         rng = rng_of("boosting", self.random_state)
         order, count = rng.permutation(len(X)), len(X) // 5
         held, rest = order[:count], order[count:]
-        self._trees = self.regression(X[rest], Y[rest, 0])
+        given = {"early_stopping": True, "random_state": self.random_state}
+        trees = HistGradientBoostingRegressor(max_iter=2000, **given)
+        self._trees = trees.fit(X[rest], Y[rest, 0])
         self._residuals = self._residuals_of(X[held], Y[held])[:5000]
         self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
         self._weight = weight_of_floor(len(X))
@@ -70,13 +74,6 @@ class BoostedResiduals:
     def log_density(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return log p(y|x), nats, shape (n,)."""
         return self._mixed(self._residuals_of(X, Y), self._residuals, self.bandwidth_)
-
-    def regression(self, X: np.ndarray, y: np.ndarray):
-        """Return a fitted regression of y (n,) on X (n, d)."""
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        given = {"early_stopping": True, "random_state": self.random_state}
-        return HistGradientBoostingRegressor(max_iter=2000, **given).fit(X, y)
 
     def _residuals_of(self, X, Y) -> np.ndarray:
         return Y[:, 0] - self._trees.predict(X)

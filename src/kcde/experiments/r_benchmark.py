@@ -193,10 +193,6 @@ class RBenchmark(ArrayExperiment):
         own = cls.options_of(METHODS[method], dataset)
         return {"options": {"iterations": iterations} | training | own}
 
-    def open(self) -> Dataset:
-        """Return the data set."""
-        return load(self.dataset, self.data_dir, catalogue=self.catalogue)
-
     @cached_property
     def device(self) -> str:
         """The backend on which the estimator computes."""

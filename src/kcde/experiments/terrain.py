@@ -13,7 +13,6 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, to_numpy
-from kcde.data.loaders import Dataset, load
 from kcde.experiments._conditional import COMPARED, FLOWS, SMOOTHERS, Conditional
 from kcde.experiments.base import SCALES, Outcome, attempt, parameter, sized
 from kcde.methods import METHODS
@@ -81,10 +80,6 @@ class Terrain(Conditional):
             return {}
         sizes = dict.fromkeys(cls.repeated, (1, 3, 10)[SCALES.index(scale)])
         return sizes | super().sizes_of(scale, dataset, method)
-
-    def open(self) -> Dataset:
-        """Return the data set."""
-        return load(self.dataset, self.data_dir, self.catalogue)
 
     def outcome(self, unit: int) -> Outcome:
         """Predict the test rows of a partition."""

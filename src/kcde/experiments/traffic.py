@@ -25,7 +25,6 @@ Whether its factorisation over the distinct inputs is exact is seen on a part of
 plain solve with one row a pair is affordable.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,7 +38,6 @@ from kcde.data.traffic import Split, Traffic, open_traffic
 from kcde.estimators import CDO
 from kcde.experiments import _conditional, _measured_fit
 from kcde.experiments._conditional import AUTHORS, SMOOTHERS, Conditional
-from kcde.experiments._measured_fit import peak_memory
 from kcde.experiments.base import Outcome, attempt, parameter, sized
 from kcde.metrics import FIT_SECONDS, PEAK_MEMORY
 from kcde.seeding import split_seed
@@ -67,13 +65,11 @@ def measure(options: Mapping) -> dict[str, float]:
     """Measure a fit of all simulated pairs in this process."""
     data = data_sets.simulated()
     model = _model(data, options)
-    before, times = peak_memory(), [time.process_time()]
-    model.fit(data.X, data.Y)
-    times.append(time.process_time())
-    model.mean(data.inputs), model.variance(data.inputs)
-    times.append(time.process_time())
-    seconds = dict(zip((FIT_SECONDS, PREDICT), np.diff(times).tolist(), strict=True))
-    return seconds | {PEAK_MEMORY: (peak_memory() - before) / 2**20}
+    before = _measured_fit.peak_memory()
+    fitting = _measured_fit.seconds(lambda: model.fit(data.X, data.Y))
+    both = _measured_fit.seconds(lambda: (model.mean(data.inputs), model.variance(data.inputs)))
+    memory = (_measured_fit.peak_memory() - before) / 2**20
+    return {FIT_SECONDS: fitting, PREDICT: both, PEAK_MEMORY: memory}
 
 
 def grouping_difference(options: Mapping, data: Traffic | None = None) -> float:
@@ -85,7 +81,7 @@ def grouping_difference(options: Mapping, data: Traffic | None = None) -> float:
     if data is None:
         whole = data_sets.simulated()
         rows = (whole.X[:, None, :] == whole.inputs[None, ::PART, :]).all(axis=2).any(axis=1)
-        data = Traffic(whole.name, whole.X[rows], whole.Y[rows], whole.days[rows], whole.unit)
+        data = Traffic(whole.name, whole.X[rows], whole.Y[rows], whole.days[rows])
     model = _model(data, options).fit(data.X, data.Y)
     plain = ungrouped_moments(model, data.X, data.Y, data.inputs)
     ours = model.mean(data.inputs), model.variance(data.inputs)

@@ -226,7 +226,7 @@ def test_the_factorisation_over_distinct_inputs_is_exact(rng, scaling):
     inputs = np.column_stack([np.arange(9) % 3, 600.0 * (np.arange(9) // 3)])
     X = np.repeat(inputs, [1, 7, 2, 5, 3, 9, 1, 4, 6], axis=0)
     Y = 0.1 + 0.02 * X[:, :1] + 0.01 * rng.standard_normal((len(X), 1))
-    data = Traffic("small", X, Y, np.zeros(len(X), dtype=int), "")
+    data = Traffic("small", X, Y, np.zeros(len(X), dtype=int))
     options = {"scaling": scaling, "reference": 40}
     assert traffic.grouping_difference(options, data) < 1e-9
     model = CDO(**_conditional.authors("traffic", "CDO", X, Y)).fit(X, Y)
