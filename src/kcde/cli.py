@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -425,10 +425,8 @@ def _versions(package: str) -> str:
     names = (package, "cupy-cuda12x", "cupy-cuda13x") if package == "cupy" else (package,)
     found = []
     for name in names:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found.append(importlib.metadata.version(name) + f" ({name})" * (name != package))
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return ", ".join(found) or "not installed"
 
 

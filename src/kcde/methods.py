@@ -21,6 +21,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kcde.estimators import configured, estimator_names
@@ -110,7 +111,7 @@ class Method:
         return {name: value for name, value in values.items() if value not in (None, {}, ())}
 
 
-_EPSILON = 2.220446049250313e-16  # the spacing of doubles at 1
+_FLOORED = {"density_floor": 2.220446049250313e-16}  # the spacing of doubles at 1
 
 _UNPENALISED = {"density_weight": 1.0, "regularization": 0.0, "validation": 0}
 """DDE as its authors ran it: no penalty, no stopping rule, likelihoods with weight 1."""
@@ -148,6 +149,8 @@ _DDE_DATASETS: dict[str, Options] = {
 _DDE_DATASETS |= {key: {"dual_layers": 3} for key in ("two-moons", "two-moons-code", "ring")}
 """DDE's parameters as its authors set them; on other sets it has the constructor's defaults."""
 
+_dde = partial(Method, "DDE", joint_options=_DDE_JOINT, dataset_options=_DDE_DATASETS)
+
 _EARLY_STOPPING = {"selection": "early-stopping", "folds": 10, "isotropic": True, "penalty": 0.1}
 """KCEF as the authors' code tunes the factors of a joint density."""
 
@@ -172,8 +175,8 @@ _NADE_GROWN = {
 """More updates, of 25 an epoch, where there are more rows; held-out training rows choose. With few
 rows the size of the network is chosen by cross-validation, and that of made-up rows is small."""
 
-_TERRAIN_MEDIAN = 485.83
-"""Median distance of two points of rough-terrain, in metres."""
+_QUARTER = {"rough-terrain": {"bandwidth_x": 485.83**0.5 / 4.0}}
+"""√m/4, where m is the median distance of two points of rough-terrain, in metres."""
 
 _PRINTED = {
     "second": {"bandwidth_x": 0.7, "bandwidth_y": 0.7, "regularization": 8.0},
@@ -182,6 +185,7 @@ _PRINTED = {
 """Choices for LSCDE that the notebooks of cdo's authors print beside that of its settings: another
 one of the donut's, and that of traffic."""
 
+_SIGNED, _CLIPPED = {"weights": "signed"}, {"weights": "clipped"}
 _BY_WEIGHTS = {f"-{kind}": {"weights": kind} for kind in ("signed", "constrained", "projected")}
 
 _TUNED_FLOW = {
@@ -203,9 +207,7 @@ _DEFINED = {
     "KCEF-LL-shared": Method("KCEF", OURS, {"selection": "shared-likelihood"}),
     "KCEF-LL-defensive": Method("Defensive", OURS, _FEWER),
     # In cdo's experiments that of the package which its authors call; elsewhere Sugiyama's.
-    "LSCDE": Method(
-        "LSCDE", AS_PUBLISHED, r_benchmark_options={"density_floor": _EPSILON}, settings="authors"
-    ),
+    "LSCDE": Method("LSCDE", AS_PUBLISHED, r_benchmark_options=_FLOORED, settings="authors"),
     "LSCDE-exact": Method("LSCDE"),
     "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED),
     "NADE": Method("NADE", AS_PUBLISHED, joint_options=_NADE_JOINT),
@@ -225,26 +227,11 @@ _DEFINED = {
     "KCEF-F-pair": Method("KCEF", OURS, _EARLY_STOPPING, graph="full", columns="shown-pair"),
     "KEF-pair": Method("KEF", OURS, {"n_basis": "auto"}, columns="shown-pair"),
     "NADE-pair": Method("NADE", OURS, joint_options=_NADE_JOINT, columns="shown-pair"),
-    "DDE": Method(
-        "DDE",
-        AS_PUBLISHED,
-        _UNPENALISED,
-        joint_options=_DDE_JOINT,
-        dataset_options=_DDE_DATASETS,
-        evaluation="test-half",
-    ),
+    "DDE": _dde(AS_PUBLISHED, _UNPENALISED, evaluation="test-half"),
     # With the paper's penalty, 1/n, the density it trains, and early stopping.
-    "DDE-penalised": Method(
-        "DDE", OURS, {"refit": False}, joint_options=_DDE_JOINT, dataset_options=_DDE_DATASETS
-    ),
+    "DDE-penalised": _dde(OURS, {"refit": False}),
     # With the authors' default for the bandwidth of f; for the ring they ship no other.
-    "DDE-narrow": Method(
-        "DDE",
-        OURS,
-        _UNPENALISED,
-        joint_options={**_DDE_JOINT, "bandwidth_scale": 0.01},
-        dataset_options=_DDE_DATASETS,
-    ),
+    "DDE-narrow": _dde(OURS, _UNPENALISED, joint_options={**_DDE_JOINT, "bandwidth_scale": 0.01}),
     "JDL": Method("JDL", AS_PUBLISHED),
     "JPDL": Method("JPDL", AS_PUBLISHED, {"degree": 4}),
     # The semidefinite program as the paper states it, without an interior.
@@ -258,7 +245,7 @@ _DEFINED = {
     "JDL-smoothed": Method("SmoothedJDL"),
     "CME-smoothed": Method("SmoothedCME"),
     "CDO": Method("CDO", AS_PUBLISHED, settings="authors"),
-    "CDO-clipped": Method("CDO", OURS, {"weights": "clipped"}, settings="authors"),
+    "CDO-clipped": Method("CDO", OURS, _CLIPPED, settings="authors"),
     "CDO-projected": Method("CDO", OURS, {"weights": "projected"}, settings="authors"),
     # On the donut: an output bandwidth of three steps of its reference grid.
     "CDO-narrow": Method("CDO", OURS, {"bandwidth_y": 3 * 4 / 61}, settings="authors"),
@@ -266,21 +253,12 @@ _DEFINED = {
     "CDO-corrected": Method("CDO", OURS, {"scaling": "corrected"}, settings="authors"),
     # The fraction that traffic has, √m/4, in place of √m/2, with the median distance m of all
     # points: that of the training points of a fold gives the same within 0.2%.
-    "CDO-quarter": Method(
-        "CDO",
-        OURS,
-        dataset_options={"rough-terrain": {"bandwidth_x": _TERRAIN_MEDIAN**0.5 / 4.0}},
-        settings="authors",
-    ),
+    "CDO-quarter": Method("CDO", OURS, dataset_options=_QUARTER, settings="authors"),
     # On the R sets a density: negative weights are taken as 0.
     "CDO-chosen": Method(
-        "CDO",
-        OURS,
-        {"weights": "signed"},
-        r_benchmark_options={"weights": "clipped"},
-        dataset_options=_FEW_INPUTS,
+        "CDO", OURS, _SIGNED, r_benchmark_options=_CLIPPED, dataset_options=_FEW_INPUTS
     ),
-    "CDO-LL": Method("CDO", OURS, {"selection": "likelihood", "weights": "clipped"}),
+    "CDO-LL": Method("CDO", OURS, {"selection": "likelihood"} | _CLIPPED),
     "GP": Method("GaussianProcess", AS_PUBLISHED, settings="authors"),
     # With its own spread: see experiments/donut.py.
     "GP-spread": Method("GaussianProcess", OURS, settings="authors"),
@@ -296,8 +274,6 @@ _DEFINED |= {
     for name, settings in (("LSCDE-package", "authors"), ("LSCDE", None))
     for ending, weights in _BY_WEIGHTS.items()
 }
-
-_LSCDE_FACTOR = {"density_floor": _EPSILON}
 
 _DEFINED |= {
     key.format(letter): dataclasses.replace(method, graph=graph)
@@ -322,10 +298,10 @@ _DEFINED |= {
         ("KCEF-{}-1000-rows", "FM", Method("KCEF", OURS, _EARLY_STOPPING | {"tuning_rows": 1000})),
         # A reading of the order of rows whose runs are folds.
         ("KCEF-{}-stored", "FM", Method("KCEF", OURS, _EARLY_STOPPING, order="stored")),
-        ("LSCDE-{}", "FM", Method("LSCDE", AS_PUBLISHED, _LSCDE_FACTOR)),
+        ("LSCDE-{}", "FM", Method("LSCDE", AS_PUBLISHED, _FLOORED)),
         # The full graph as the text states it, for figure 1, and the other one to compare it with;
         # how they are tuned is ours.
-        ("LSCDE-{}-anisotropic", "FM", Method("LSCDE", OURS, _LSCDE_FACTOR | {"isotropic": False})),
+        ("LSCDE-{}-anisotropic", "FM", Method("LSCDE", OURS, _FLOORED | {"isotropic": False})),
     )
     for letter, graph in (("F", "full"), ("M", "markov"))
     if letter in letters

@@ -276,17 +276,14 @@ class _Windows:
         if self._begin <= transition < max(self._ends, default=0):
             self._states.append(chain.state)
         if transition + 1 in self._ends:
-            chain.scale = xp.sqrt(self._variances())
+            states = xp.concat(self._states)
+            prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
+            variances = (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
+            chain.scale = xp.sqrt(variances)
             self._steps, self._states = _DualAveraging(self._steps.average), []
             chain.step = self._steps.average
         if transition == self._last:
             chain.step = self._steps.average
-
-    def _variances(self):
-        xp = array_namespace(self._chain.state)
-        states = xp.concat(self._states)
-        prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
-        return (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
 
     @classmethod
     def _window_ends(cls, burn_in: int) -> list[int]:

@@ -132,7 +132,9 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
         return simulated()
     entry = tables.find(tables.read(catalogue), name)
     if entry.format == "zip-pems":
-        return _pems(entry, raw_file(entry, data_dir))
+        folds = read_pems(raw_file(entry, data_dir))
+        both = _of_matrix(entry.name, *(np.concatenate(each) for each in zip(*folds, strict=True)))
+        return replace(both, testing=both.days >= len(folds[0][0]), sha256=entry.sha256)
     steps = [step for step in entry.preprocessing if step.startswith(_TIME_STEP)]
     if not steps:
         raise ValueError(f"data set {entry.name} has no times: preprocessing has no {_TIME_STEP}")
@@ -180,13 +182,6 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = SLOTS) -> Traffic:
     occupancy = np.clip(profile * factor + noise, 0.0, 1.0)
     weekdays = np.tile(np.arange(7), weeks)
     return _of_matrix(SIMULATED_TRAFFIC, weekdays, occupancy.reshape(-1, slots))
-
-
-def _pems(entry: Entry, path: Path) -> Traffic:
-    folds = read_pems(path)
-    both = _of_matrix(entry.name, *(np.concatenate(each) for each in zip(*folds, strict=True)))
-    testing = both.days >= len(folds[0][0])
-    return replace(both, testing=testing, sha256=entry.sha256)
 
 
 def read_pems(path: Path, sensor: int = SENSOR, sensors: int = SENSORS, slots: int = SLOTS) -> list:

@@ -61,18 +61,18 @@ class Bases:
     kept
         Bases of x by number of rows and hyper-parameters, which other pairs with the same x share:
         those there are used, those made are added.
-    hold_y
-        Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
-        are recomputed in every pass over the rows, n m kernel values.
+    most_y
+        Numbers of a factor of y that is kept, at most. The rows of a larger one are recomputed in
+        every pass over the rows, n m kernel values.
     made
         Bases and cross moments of the same rows with their seconds, which others `add_to`. It is
         taken over: what is dropped here is dropped there.
     """
 
-    def __init__(self, X, Y, tightest=None, kept: dict | None = None, hold_y=True, made=None):
+    def __init__(self, X, Y, tightest=None, kept: dict | None = None, most_y=np.inf, made=None):
         self.X, self.Y, self._tightest = X, Y, tightest
         self._made = {} if made is None else made
-        self._kept, self._hold_y = kept, hold_y
+        self._kept, self._most_y = kept, most_y
 
     def x(self, model) -> tuple[object, float]:
         """Return the basis of x with an estimator's hyper-parameters, and its seconds."""
@@ -80,12 +80,10 @@ class Bases:
 
     def y(self, model) -> tuple[object, float]:
         """Return the basis of y with an estimator's hyper-parameters, and its seconds."""
-
-        def make(tight):
-            basis = tight.make_basis_y(self.Y)
-            return basis if self._hold_y else _without_large_factor(basis, MOST_HELD)
-
-        return self._basis(model, "y", make)
+        most = self._most_y
+        return self._basis(
+            model, "y", lambda t: _without_large_factor(t.make_basis_y(self.Y), most)
+        )
 
     def summary(self, model) -> tuple[object, float]:
         """Return both bases with their cross moments, and the seconds of the latter."""
@@ -244,7 +242,7 @@ def _slim(made):
     return _without_large_factor(made, 0)
 
 
-def _without_large_factor(basis, most: int):
+def _without_large_factor(basis, most: float):
     """Return a basis, or a copy whose factor is not in memory where it has more numbers."""
     factor = getattr(basis, "factor", None)
     if factor is None or factor.L is None or factor.L.shape[0] * factor.L.shape[1] <= most:
@@ -307,7 +305,7 @@ def select(models: Mapping, X, Y, f, loss, grid, kept=None, collected=None, stre
     """
     train = training_rows(X.shape[0])
     # One basis of x is held at a time, beside those that are best, but all of y.
-    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, hold_y=False)
+    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, MOST_HELD)
     search = _Search(bases, held_out(X, grid.validation_rows), f, loss, grid.regularizations)
     trials = {key: Trials() for key in models}
     # Of a classifier none of y is tried, but others may have one.

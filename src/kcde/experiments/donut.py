@@ -8,7 +8,6 @@ published a Gaussian process is its mean with a spread of 1 (`UnitVarianceGaussi
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -34,19 +33,11 @@ _UNIT = "density"
 _LOG_ROOT_TWO_PI = float(0.5 * np.log(2.0 * np.pi))
 
 
-class Repetition(NamedTuple):
-    """Training pairs (n, 1), (n, 2), and the points y (3000, 2) of the evaluation."""
-
-    X: np.ndarray
-    Y: np.ndarray
-    evaluated: np.ndarray
-
-
-def repetition(number: int, points: int) -> Repetition:
-    """Return the data of a repetition."""
-    X, Y = made_up.donut_draw(points, rng_of(Donut.name, number))
+def repetition(number: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return training pairs (n, 1), (n, 2), and the points y (3000, 2) of the evaluation."""
     rng = rng_of(f"{Donut.name}-evaluated", number)
-    return Repetition(X, Y, rng.uniform(*made_up.DONUT_BOX, (EVALUATED, 2)))
+    evaluated = rng.uniform(*made_up.DONUT_BOX, (EVALUATED, 2))
+    return *made_up.donut_draw(points, rng_of(Donut.name, number)), evaluated
 
 
 def grid() -> tuple[np.ndarray, np.ndarray]:
@@ -79,12 +70,12 @@ class Donut(Conditional):
 
     def outcome(self, unit: int) -> Outcome:
         """Evaluate the densities, on a grid as well for repetition 0."""
-        drawn, seed = repetition(unit, self.points), row_seed(self.name, unit)
-        model, fitting = self.fitted(drawn.X, drawn.Y, seed)
-        found, seconds = attempt(self._densities, model, unit, drawn.evaluated)
-        sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
+        (X, Y, evaluated), seed = repetition(unit, self.points), row_seed(self.name, unit)
+        model, fitting = self.fitted(X, Y, seed)
+        found, seconds = attempt(self._densities, model, unit, evaluated)
+        sizes = {"n_train": len(X), "n_test": len(evaluated), "dim": 1}
         row = self.row(unit, seed=seed, backend=self.device, **sizes)
-        rows = _rows(row, drawn, found, fitting + seconds)
+        rows = _rows(row, evaluated, found, fitting + seconds)
         if isinstance(found, Exception):
             return Outcome(rows, [{}])
         shown = {"grid": found["grid"]} if "grid" in found else {}
@@ -141,11 +132,11 @@ class UnitVarianceGaussian:
         return lambda X: array_namespace(Y).exp(self.log_density_at(Y)(X))
 
 
-def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float) -> list[dict]:
+def _rows(row: dict, evaluated, found: dict | Exception, seconds: float) -> list[dict]:
     """Return the rows of a repetition."""
     rows = []
     for place, x in enumerate(INPUTS):
-        joint = made_up.donut_joint_density(x, drawn.evaluated)
+        joint = made_up.donut_joint_density(x, evaluated)
         exact = joint / made_up.donut_marginal_density(x)
         here, zero = row | {"setting": scores.setting(x=x)}, np.zeros_like(joint)
         if isinstance(found, Exception):

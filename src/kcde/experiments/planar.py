@@ -165,16 +165,14 @@ class Planar(ArrayExperiment):
         elapsed = clock() - started
         # Draws of a learned sampler are independent and so effective each.
         size = draws.diagnostics.get("effective_sample_size", count)
-        measured = {"sampling_time": (elapsed, "s")}
-        measured["effective_samples_per_second"] = (size / elapsed, "samples/s")
-        for name, value in draws.diagnostics.items():
-            measured[name] = (value, "samples" * name.startswith("effective"))
+        units = {"sampling_time": "s", "effective_samples_per_second": "samples/s"}
+        units |= {name: "samples" * name.startswith("effective") for name in draws.diagnostics}
         there = asarray(draws.samples, model.backend)
         cells = []
         for name, data in ((MMD, here.test), (f"{MMD}_train", here.train)):
             squared = mmd2_unbiased(there, asarray(data, model.backend), here.bandwidth)
             cells.append(scores.cell(name, 1e3 * squared, _THOUSANDTHS))
-        cells += [scores.cell(name, *each) for name, each in measured.items()]
+        cells += scores.cells(units, (elapsed, size / elapsed, *draws.diagnostics.values()))
         cells += likelihood_cells(self.dataset, model, here.test)
         return draws.samples, cells + _training_cells(model.estimator)
 

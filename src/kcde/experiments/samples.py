@@ -152,12 +152,11 @@ def fit(job: Samples, problem: Problem, train, known: list[dict] | None = None):
     estimator = job.unfitted(problem.seed(RUN))
     if job.graph is None:
         return estimator.fit(None, train)
-    if known is None:
-        return JointDensity(estimator, job.graph).fit(None, train)
-    names = estimator.get_params(deep=False)
-    given = [{name: chosen[name] for name in chosen if name in names} for chosen in known]
-    each = [job.unfitted(problem.seed(RUN)).set_params(**chosen) for chosen in given]
-    return JointDensity(each, job.graph).fit(None, train)
+    if known is not None:
+        names = estimator.get_params(deep=False)
+        given = [{name: chosen[name] for name in chosen if name in names} for chosen in known]
+        estimator = [job.unfitted(problem.seed(RUN)).set_params(**chosen) for chosen in given]
+    return JointDensity(estimator, job.graph).fit(None, train)
 
 
 def _reference(problem: Problem, split: Split, seed: int) -> np.ndarray:
