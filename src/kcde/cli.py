@@ -101,6 +101,9 @@ LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0; answers ar
 Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]
 Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 
+_LATEST = "Of time: the latest rows calibrate --conformal."
+_KEPT = "Columns to carry to the predictions, as a key; repeatable."
+
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -165,9 +168,7 @@ def fit_command(
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
-    time_column: Annotated[
-        str | None, Option(help="Of time: the latest rows calibrate --conformal.")
-    ] = None,
+    time_column: Annotated[str | None, Option(help=_LATEST)] = None,
     levels: Levels = None,
     missing: Missing = "refuse",
     na: Na = (),
@@ -221,9 +222,7 @@ def predict_command(
     quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
     interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
     density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
-    keep: Annotated[
-        list[str], Option(help="Columns to carry to the predictions, as a key; repeatable.")
-    ] = (),
+    keep: Annotated[list[str], Option(help=_KEPT)] = (),
     na: Na = (),
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -333,6 +332,7 @@ def duration(text: str, option: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+_MIRROR = "KCDE_DATA_MIRROR"
 PACKAGES = ("kcde", "numpy", "scipy", "pandas", "snakemake", "cupy", "jax", "numba")
 
 
@@ -341,9 +341,7 @@ def fetch_command(
     name: Annotated[str | None, Argument(help="A data set, or `all`.")] = None,
     list_: Annotated[bool, Option("--list", help="Show them with their licences.")] = False,
     data_dir: DataDir = Path("data"),
-    mirror: Annotated[
-        str | None, Option(envvar="KCDE_DATA_MIRROR", help="It is tried first.")
-    ] = None,
+    mirror: Annotated[str | None, Option(envvar=_MIRROR, help="It is tried first.")] = None,
     catalogue: Catalogue = None,
 ) -> None:
     """Fetch the raw data of one data set, or of all, into --data-dir and check them.
@@ -551,6 +549,7 @@ def main(arguments: list[str] | None = None) -> None:
 Target = Annotated[str, Argument(help="`all`, a paper (kcef) or one artefact.")]
 Into = Annotated[Path, Option(help="Folder of the outputs.")]
 Scale = Annotated[str, Option(help="That of the outputs.")]
+_SCORES = "Score CSVs, or a folder of them; several may follow."
 FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 
 
@@ -558,9 +557,7 @@ FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 def draw_command(
     context: typer.Context,
     target: Target,
-    scores: Annotated[
-        list[Path] | None, Option(help="Score CSVs, or a folder of them; several may follow.")
-    ] = None,
+    scores: Annotated[list[Path] | None, Option(help=_SCORES)] = None,
     into: Into = FIGURES,
     scale: Annotated[str | None, Option(help="By default that of the scores.")] = None,
     judged: Annotated[Path | None, Option(help="The CSV for what it decides.")] = None,

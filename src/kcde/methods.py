@@ -161,6 +161,8 @@ _NADE_SIZE = {"hidden_units": 100, "components": 10}
 _NADE_JOINT = {**_NADE_SIZE, "epochs": [100, 400]}
 """The published network; the reference's 2500 updates, for red wine, are too few for more rows."""
 
+_NADE_UNSTOPPED = {**_NADE_SIZE, "epochs": 100, "early_stopping": False}
+
 _FEW_INPUTS = {"donut": {"tuning_rows": 500}, "rough-terrain": {"tuning_rows": 1000}}
 """With so few dimensions of x, fewer rows choose as well; of the terrain contiguous blocks of a
 grid: `kcde.selection.tuning_rows`."""
@@ -214,9 +216,7 @@ _DEFINED = {
     # The other reading of the column NADE of kcef, table 1.
     "NADE-joint": Method("NADE", OURS, target="joint"),
     # A reading of figure 1: the reference's 2500 updates for red wine, without selection.
-    "NADE-unstopped": Method(
-        "NADE", OURS, joint_options={**_NADE_JOINT, "epochs": 100, "early_stopping": False}
-    ),
+    "NADE-unstopped": Method("NADE", OURS, joint_options=_NADE_UNSTOPPED),
     "NADE-grown": Method("NADE", OURS, {"epochs": 400}, dataset_options=_NADE_GROWN),
     "KEF": Method("KEF", AS_PUBLISHED, {"n_basis": "auto"}, dataset_options=_NYSTROM),
     # The same fits, sampled with more leapfrog steps: `kcde.experiments.planar`.

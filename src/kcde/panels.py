@@ -209,9 +209,8 @@ def log_mass(at: LogDensityAt, X, panels: Panels):
         nodes, log_weight = xp.asarray(part.nodes[:, None]), xp.asarray(np.log(part.weights))
         log_f = at(nodes)
         blocks = row_slices(X.shape[0], part.nodes.size)
-        found = xp.concat(
-            [logsumexp(log_f(X[rows, :]) + log_weight[None, :], axis=1) for rows in blocks]
-        )
+        sums = [logsumexp(log_f(X[rows, :]) + log_weight[None, :], axis=1) for rows in blocks]
+        found = xp.concat(sums)
         total = found if total is None else xp.logaddexp(total, found)
     return total
 

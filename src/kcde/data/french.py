@@ -15,7 +15,6 @@ from kcde.seeding import rng_of
 
 YEARS = (1927, 2022)  # first and last, as in the paper
 MISSING = (-99.99, -999.0)  # codes of missing returns in these files
-TEST_ROWS = 5000
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def excess_returns(
     return ExcessReturns(excess, (data.sha256, free.sha256))
 
 
-def subsample(pairs: tuple, n: int, number: int, test_rows: int = TEST_ROWS) -> Split:
+def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
     """Return the number-th subsample of the pairs x (m, d) and y (m, 1) of days.
 
     Days are drawn without replacement: n to train and validate, and others to test.

@@ -27,9 +27,7 @@ GRID_ROWS = 2000  # training rows of the grid data whose first 2, 3, ... columns
 MOST_GRID_ROWS = 8000
 GRID_COLUMNS = 3  # of grid data with another number of rows than GRID_ROWS
 
-# Made-up data sets that are read from files, as `kcde.data.smoke` writes them.
-_SMOKE = ("linear", "mixed", "joint", "portfolios", "risk-free", "terrain", "traffic")
-MADE_UP = tuple(f"smoke-{name}" for name in _SMOKE)
+# Of made-up data sets that are read from files, as `kcde.data.smoke` writes them.
 MADE_UP_JOINT, MADE_UP_COLUMNS = "smoke-joint", ("warmth", "damp", "wind")
 MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
 
@@ -91,6 +89,11 @@ def parsed_law(name: str) -> tuple[str, float]:
 def is_grid(name: str) -> bool:
     """Return whether a name is that of grid data."""
     return re.fullmatch(r"grid-[0-9]+(?:-frequency-[2-9])?", name) is not None
+
+
+def is_generated(name: str) -> bool:
+    """Return whether what a name states is generated, or else read from files."""
+    return is_grid(name) or name == SIMULATED_TRAFFIC
 
 
 class GridName(NamedTuple):

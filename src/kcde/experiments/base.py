@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from kcde.data.loaders import load
+from kcde.data.names import is_generated
 from kcde.methods import METHODS, Method, key_of
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
@@ -154,7 +155,7 @@ class Experiment:
 
     def raw_data(self) -> list[str]:
         """Return the data sets of the catalogue that it reads."""
-        return [self.dataset] if self.reads_files else []
+        return [self.dataset] if self.reads_files and not is_generated(self.dataset) else []
 
     @classmethod
     def needs(cls, dataset: str, method: str) -> list[tuple[str, str, str]]:

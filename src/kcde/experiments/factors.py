@@ -160,10 +160,6 @@ class ProblemExperiment(base.MethodExperiment):
 
     tuning_rows: int | None = sized(100, 500, 2000, "Rows that take part in a selection, at most.")
 
-    def raw_data(self) -> list[str]:
-        """Return the data set, where it is none that is generated."""
-        return [] if names.is_grid(self.dataset) else super().raw_data()
-
     def open(self) -> Problem:
         """Return the problem."""
         return open_problem(self.dataset, self.data_dir, self.catalogue)

@@ -46,7 +46,7 @@ class BoostedResiduals:
     the loss of a row.
     """
 
-    def __init__(self, random_state: int = 0):
+    def __init__(self, random_state: int):
         self.random_state = random_state
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> "BoostedResiduals":
@@ -92,9 +92,6 @@ class BoostedResiduals:
 class LinearGaussian:
     """Ordinary least squares with a constant, and a normal distribution of the residuals."""
 
-    def __init__(self, random_state: int = 0):
-        self.random_state = random_state
-
     def fit(self, X: np.ndarray, Y: np.ndarray) -> "LinearGaussian":
         """Fit to pairs, shapes (n, d) and (n, 1)."""
         design = self._design(X)
@@ -110,8 +107,8 @@ class LinearGaussian:
         return np.column_stack([np.ones(len(X)), X])
 
 
-# Methods of this experiment alone, which have no estimator.
-REGRESSORS = {"boosting": BoostedResiduals, "linear": LinearGaussian}
+# Methods of this experiment alone, which have no estimator, to what makes one of a seed.
+REGRESSORS = {"boosting": BoostedResiduals, "linear": lambda seed: LinearGaussian()}
 
 
 @dataclass(frozen=True)
@@ -170,8 +167,9 @@ class LargeN(MethodExperiment):
         rows = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
         if self.options.get("selection") == "likelihood":
             rows = self.tuning_rows
-        given = (self.method, self.estimator, self.options, self.seed, rows)
-        return Standardised(methods.build(*given))
+        return Standardised(
+            methods.build(self.method, self.estimator, self.options, self.seed, rows)
+        )
 
     @property
     def seed(self) -> int:

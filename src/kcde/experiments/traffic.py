@@ -50,19 +50,12 @@ PART = 16
 _UNITS = {FIT_SECONDS: "s", PREDICT: "s", PEAK_MEMORY: "MiB", DIFFERENCE: ""}
 
 
-def measured(options: Mapping) -> dict[str, tuple[float, str]]:
-    """Return metric to (value, unit), for options of CDO beside those of its authors.
+def measure(options: Mapping) -> dict[str, float]:
+    """Measure a fit of all simulated pairs in this process, with options beside the authors'.
 
     Seconds of fit and prediction (mean and variance at all inputs) are processor time on one
     thread, memory is beyond the process with its libraries and data.
     """
-    found = _measured_fit.in_own_process(dict(options), module=__name__)
-    found |= {DIFFERENCE: grouping_difference(options)}
-    return {name: (found[name], unit) for name, unit in _UNITS.items()}
-
-
-def measure(options: Mapping) -> dict[str, float]:
-    """Measure a fit of all simulated pairs in this process."""
     data = data_sets.simulated()
     model = _model(data, options)
     before = _measured_fit.peak_memory()
@@ -174,10 +167,6 @@ class TrafficByTime(Conditional):
     def _simulated(self) -> bool:
         return self.dataset == SIMULATED_TRAFFIC
 
-    def raw_data(self) -> list[str]:
-        """Return the data sets of the catalogue that it reads."""
-        return [] if self._simulated else super().raw_data()
-
     def open(self) -> Traffic:
         """Return the data set."""
         return open_traffic(self.dataset, self.data_dir, self.catalogue)
@@ -220,10 +209,15 @@ class TrafficByTime(Conditional):
         """Return the cost of fitting the simulated pairs, and the error of the grouping."""
         sizes = {"n_train": len(self.data.Y), "n_test": len(self.data.inputs), "dim": 1}
         row = self.row(0, backend="numpy", **sizes)
-        found, _ = attempt(measured, self.options)
+
+        def measured() -> dict[str, float]:
+            found = _measured_fit.in_own_process(dict(self.options), module=__name__)
+            return found | {DIFFERENCE: grouping_difference(self.options)}
+
+        found, _ = attempt(measured)
         if isinstance(found, Exception):
             return [row | scores.failed(FIT_SECONDS, found)]
-        return [row | scores.cell(name, *each) for name, each in found.items()]
+        return [row | scores.cell(name, found[name], unit) for name, unit in _UNITS.items()]
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return curves over the inputs, and how test outputs spread; nothing where simulated."""
