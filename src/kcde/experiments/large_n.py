@@ -167,9 +167,8 @@ class LargeN(MethodExperiment):
         rows = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
         if self.options.get("selection") == "likelihood":
             rows = self.tuning_rows
-        return Standardised(
-            methods.build(self.method, self.estimator, self.options, self.seed, rows)
-        )
+        made = methods.build(self.method, self.estimator, self.options, self.seed, rows)
+        return Standardised(made)
 
     @property
     def seed(self) -> int:
