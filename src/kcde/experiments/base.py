@@ -9,7 +9,7 @@ import dataclasses
 import time
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -124,10 +124,8 @@ class Experiment:
 
         These may be as JSON has them: lists stand for tuples.
         """
+        cls.check_names(changes)
         known = cls.parameters()
-        if unknown := next((name for name in changes if name not in known), None):
-            asked = f"{cls.name} has no parameter {unknown!r}{nearest(unknown, known)}"
-            raise ValueError(f"{asked}; it has {', '.join(known)}")
         own = {name: each.metadata.get("sizes") for name, each in known.items()}
         given = {name: each[scale] for name, each in own.items() if each}
         given |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method) | changes
@@ -147,6 +145,14 @@ class Experiment:
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
         """Return the sizes that depend on the data set or the method."""
         return {}
+
+    @classmethod
+    def check_names(cls, given: Iterable[str]) -> None:
+        """Raise `ValueError` for the name of a parameter that there is not."""
+        known = cls.parameters()
+        if unknown := next((name for name in given if name not in known), None):
+            asked = f"{cls.name} has no parameter {unknown!r}{nearest(unknown, known)}"
+            raise ValueError(f"{asked}; it has {', '.join(known)}")
 
     def identity(self) -> dict:
         """Return what identifies it among jobs: all parameters except files, ready for JSON."""
