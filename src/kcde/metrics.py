@@ -184,8 +184,8 @@ def as_samples(*, at_least: int = 2, **samples) -> list:
         finite = bool(xp.all(xp.isfinite(values)))
         if values.ndim != 2 or values.shape[0] < at_least or not finite:
             wanted = f"{name} must be a finite matrix (n, d) of at least {at_least} rows"
-            with_what = "" if finite else " with NaN or infinity"
-            raise ValueError(f"{wanted}; got shape {values.shape}{with_what}")
+            beside = "" if finite else " with NaN or infinity"
+            raise ValueError(f"{wanted}; got shape {values.shape}{beside}")
     if len({values.shape[1] for values in arrays.values()}) > 1:
         shapes = ", ".join(f"{name} {values.shape}" for name, values in arrays.items())
         raise ValueError(f"samples must have the same number of columns; got {shapes}")

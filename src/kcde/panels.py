@@ -160,6 +160,7 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
 
 
 def _joined(parts: list[Panels]) -> Panels:
+    """Return the panels of all parts, in their order."""
     return Panels(*(np.concatenate([getattr(p, end) for p in parts]) for end in ("lower", "upper")))
 
 
