@@ -60,7 +60,7 @@ def test_a_job_has_the_sizes_of_its_scale():
 
 
 def test_a_job_is_made_of_plain_values():
-    made = Thirds.make(json.loads('{"factors": [2, 0.5], "data_dir": "raw"}'))
+    made = Thirds.at("laptop", **json.loads('{"factors": [2, 0.5], "data_dir": "raw"}'))
     assert made.factors == (2.0, 0.5)
     assert [type(each) for each in made.factors] == [float, float]
     assert made.data_dir == Path("raw")
@@ -70,9 +70,9 @@ def test_a_job_is_made_of_plain_values():
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: Thirds.make({"repetition": 2}), "repetitions"),
-        (lambda: Thirds.make({"repetitions": 2.5}), "repetitions"),
-        (lambda: Thirds.make({"factors": [1, "small"]}), "factors"),
+        (lambda: Thirds.at("laptop", repetition=2), "repetitions"),
+        (lambda: Thirds.at("laptop", repetitions=2.5), "repetitions"),
+        (lambda: Thirds.at("laptop", factors=[1, "small"]), "factors"),
         (lambda: Thirds(repetitions=0), "repetitions"),
         (lambda: Thirds(repetitions=31), "repetitions"),
         (lambda: Thirds(kind="plane"), "kind"),
