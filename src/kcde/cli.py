@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -27,10 +27,6 @@ from kcde import __version__
 _EPILOG = "Example: python -m kcde fetch geyser. Each command explains itself: COMMAND --help."
 _PLAIN = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
 app = typer.Typer(name="kcde", epilog=_EPILOG, no_args_is_help=True, **_PLAIN)
-
-
-def _called_as() -> str:
-    return "kcde" if Path(sys.argv[0]).stem == "kcde" else "python -m kcde"
 
 
 def _say_version(wanted: bool) -> None:
@@ -105,6 +101,9 @@ LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0; answers ar
 Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]
 Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 
+_LATEST = "Of time: the latest rows calibrate --conformal."
+_KEPT = "Columns to carry to the predictions, as a key; repeatable."
+
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -169,9 +168,7 @@ def fit_command(
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
-    time_column: Annotated[
-        str | None, Option(help="Of time: the latest rows calibrate --conformal.")
-    ] = None,
+    time_column: Annotated[str | None, Option(help=_LATEST)] = None,
     levels: Levels = None,
     missing: Missing = "refuse",
     na: Na = (),
@@ -200,13 +197,9 @@ def fit_command(
     arguments = json_object(options, "--options", '{"folds": 5}')
     coded = names(levels, "--levels") or []
     given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}
-    given |= {
-        "time_column": time_column,
-        "missing": missing,
-        "log_y": log_y,
-        "conformal": conformal,
-    }
-    model = TableModel(method, y, names(x, "--x"), **given, options=arguments, seed=seed)
+    given |= {"time_column": time_column, "missing": missing, "log_y": log_y}
+    given |= {"conformal": conformal, "options": arguments, "seed": seed}
+    model = TableModel(method, y, names(x, "--x"), **given)
     reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
     try:
         model.fit(tabular.read(data, **reading))
@@ -229,9 +222,7 @@ def predict_command(
     quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
     interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
     density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
-    keep: Annotated[
-        list[str], Option(help="Columns to carry to the predictions, as a key; repeatable.")
-    ] = (),
+    keep: Annotated[list[str], Option(help=_KEPT)] = (),
     na: Na = (),
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -341,6 +332,7 @@ def duration(text: str, option: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+_MIRROR = "KCDE_DATA_MIRROR"
 PACKAGES = ("kcde", "numpy", "scipy", "pandas", "snakemake", "cupy", "jax", "numba")
 
 
@@ -349,9 +341,7 @@ def fetch_command(
     name: Annotated[str | None, Argument(help="A data set, or `all`.")] = None,
     list_: Annotated[bool, Option("--list", help="Show them with their licences.")] = False,
     data_dir: DataDir = Path("data"),
-    mirror: Annotated[
-        str | None, Option(envvar="KCDE_DATA_MIRROR", help="It is tried first.")
-    ] = None,
+    mirror: Annotated[str | None, Option(envvar=_MIRROR, help="It is tried first.")] = None,
     catalogue: Catalogue = None,
 ) -> None:
     """Fetch the raw data of one data set, or of all, into --data-dir and check them.
@@ -433,10 +423,8 @@ def _versions(package: str) -> str:
     names = (package, "cupy-cuda12x", "cupy-cuda13x") if package == "cupy" else (package,)
     found = []
     for name in names:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found.append(importlib.metadata.version(name) + f" ({name})" * (name != package))
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return ", ".join(found) or "not installed"
 
 
@@ -522,11 +510,8 @@ def _described(cls) -> str:
             sizes = each.metadata.get("sizes")
             said = f" ({', '.join(map(str, sizes.values()))})" if sizes else ""
             lines.append(f"  {each.name}{said}: {each.metadata['help']}")
-    lines += [
-        f"data sets: {', '.join(cls.datasets)}",
-        f"methods: {', '.join(map(shown, cls.methods))}",
-    ]
-    return "\n".join(lines)
+    sets, methods = ", ".join(cls.datasets), ", ".join(map(shown, cls.methods))
+    return "\n".join([*lines, f"data sets: {sets}", f"methods: {methods}"])
 
 
 def _assigned(text: str) -> tuple[str, object]:
@@ -549,7 +534,8 @@ def main(arguments: list[str] | None = None) -> None:
     # SIGTERM ends a job as Ctrl-C does, so that it cleans up.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        app(args=arguments, prog_name=_called_as())
+        called = "kcde" if Path(sys.argv[0]).stem == "kcde" else "python -m kcde"
+        app(args=arguments, prog_name=called)
     except (ValueError, OSError, RuntimeError, MemoryError, ModuleNotFoundError) as error:
         if os.environ.get("KCDE_TRACEBACK"):
             raise
@@ -563,6 +549,7 @@ def main(arguments: list[str] | None = None) -> None:
 Target = Annotated[str, Argument(help="`all`, a paper (kcef) or one artefact.")]
 Into = Annotated[Path, Option(help="Folder of the outputs.")]
 Scale = Annotated[str, Option(help="That of the outputs.")]
+_SCORES = "Score CSVs, or a folder of them; several may follow."
 FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 
 
@@ -570,9 +557,7 @@ FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 def draw_command(
     context: typer.Context,
     target: Target,
-    scores: Annotated[
-        list[Path] | None, Option(help="Score CSVs, or a folder of them; several may follow.")
-    ] = None,
+    scores: Annotated[list[Path] | None, Option(help=_SCORES)] = None,
     into: Into = FIGURES,
     scale: Annotated[str | None, Option(help="By default that of the scores.")] = None,
     judged: Annotated[Path | None, Option(help="The CSV for what it decides.")] = None,

@@ -53,10 +53,8 @@ def parents(graph: Graph, d: int) -> Parents:
     """
     if isinstance(graph, str):
         if graph not in NAMED:
-            raise ValueError(
-                f"graph must be one of {', '.join(NAMED)}, or a list of parents for each column; "
-                f"got {graph!r}"
-            )
+            known = f"one of {', '.join(NAMED)}, or a list of parents for each column"
+            raise ValueError(f"graph must be {known}; got {graph!r}")
         return NAMED[graph](d)
     if len(graph) != d:
         raise ValueError(f"graph has {len(graph)} lists of parents for {d} columns; give {d}")
@@ -64,10 +62,8 @@ def parents(graph: Graph, d: int) -> Parents:
         for parent in given:
             whole = isinstance(parent, int | np.integer) and not isinstance(parent, bool)
             if not whole or parent == column or not 0 <= parent < d:
-                raise ValueError(
-                    f"graph: column {column} has the parent {parent!r}; give numbers of other "
-                    f"columns, 0 to {d - 1}"
-                )
+                wrong = f"graph: column {column} has the parent {parent!r}"
+                raise ValueError(f"{wrong}; give numbers of other columns, 0 to {d - 1}")
     checked = [tuple(sorted({int(parent) for parent in given})) for given in graph]
     topological_order(checked)
     return checked
@@ -186,12 +182,8 @@ class JointDensity(BaseEstimator):
         """Return log p(y_i | y_π(i)), nats, shape (n, d)."""
         Y = self._check(None, Y, fitted=True)
         xp = array_namespace(Y)
-        terms = [
-            factor.log_density(_columns(Y, chosen), _columns(Y, (column,)))
-            for column, (factor, chosen) in enumerate(
-                zip(self.factors_, self.parents_, strict=True)
-            )
-        ]
+        each = enumerate(zip(self.factors_, self.parents_, strict=True))
+        terms = [f.log_density(_columns(Y, chosen), _columns(Y, (i,))) for i, (f, chosen) in each]
         return xp.stack(terms, axis=1)
 
     def log_density(self, X, Y):
@@ -262,10 +254,8 @@ class JointDensity(BaseEstimator):
         chosen = parents(self.graph, Y.shape[1])
         for column, before in enumerate(chosen):
             if len(before) > Y.shape[0]:
-                raise ValueError(
-                    f"graph: column {column} has {len(before)} parents, more than the "
-                    f"{Y.shape[0]} rows of Y; give it fewer parents or more data"
-                )
+                many = f"column {column} has {len(before)} parents, more than the {Y.shape[0]} rows"
+                raise ValueError(f"graph: {many} of Y; give it fewer parents or more data")
         return chosen
 
     def _check(self, X, Y, fitted: bool = False):
@@ -275,10 +265,8 @@ class JointDensity(BaseEstimator):
         columns = self.n_outputs_ if fitted else None
         Y = check_rows("Y", Y, columns, vector=True, some=fitted)
         if X is not None and tuple(X.shape) != (Y.shape[0], 0):
-            raise ValueError(
-                f"a joint density has no x: X must be None or have shape ({Y.shape[0]}, 0); "
-                f"got shape {tuple(X.shape)}"
-            )
+            allowed = f"X must be None or have shape ({Y.shape[0]}, 0)"
+            raise ValueError(f"a joint density has no x: {allowed}; got shape {tuple(X.shape)}")
         return Y
 
 

@@ -21,6 +21,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kcde.estimators import configured, estimator_names
@@ -110,74 +111,65 @@ class Method:
         return {name: value for name, value in values.items() if value not in (None, {}, ())}
 
 
-_EPSILON = 2.220446049250313e-16  # the spacing of doubles at 1
+_FLOORED = {"density_floor": 2.220446049250313e-16}  # the spacing of doubles at 1
 
 _UNPENALISED = {"density_weight": 1.0, "regularization": 0.0, "validation": 0}
 """DDE as its authors ran it: no penalty, no stopping rule, likelihoods with weight 1."""
 
-_DDE_JOINT = {
-    "base": "uniform",
-    "bandwidth_scale": 0.1,
-    "hidden_units": 128,
-    "latent": 128,
-    "sampler_layers": 4,
-    "dual_layers": 4,
-    "validation": 0,
+DDE_PLANAR = {"base": "uniform", "hidden_units": 128, "latent": 128}
+DDE_PLANAR |= {"sampler_layers": 4, "dual_layers": 4, "validation": 0}
+"""Sizes of the networks that the authors of dde give their two-dimensional sets."""
+
+_DDE_JOINT = {**DDE_PLANAR, "bandwidth_scale": 0.1}
+
+_DDE_TUNED = ("dual_weight", "bandwidth_scale", "base_std", "batch_size")
+_DDE_DATASETS: dict[str, Options] = {
+    name: dict(zip(_DDE_TUNED, values, strict=True))
+    for name, values in {
+        "BigMac2003": (1.0, 0.5, 3.0, 34),
+        "CobarOre": (0.5, 0.1, 1.0, 19),
+        "GAGurine": (1.0, 0.5, 3.0, 100),
+        "UN3": (1.0, 0.5, 1.0, 62),
+        "birthwt": (0.5, 0.5, 1.0, 94),
+        "caution": (0.5, 0.1, 3.0, 50),
+        "cpus": (1.0, 0.1, 1.0, 100),
+        "crabs": (1.0, 0.1, 1.0, 100),
+        "ftcollinssnow": (0.5, 1.0, 1.0, 46),
+        "geyser": (1.0, 0.5, 1.0, 100),
+        "gilgais": (1.0, 0.1, 1.0, 100),
+        "highway": (1.0, 1.0, 3.0, 19),
+        "mcycle": (0.5, 0.1, 1.0, 66),
+        "snowgeese": (1.0, 0.5, 3.0, 22),
+        "topo": (1.0, 0.5, 3.0, 26),
+        "ufc": (1.0, 0.5, 1.0, 100),
+    }.items()
 }
-
-
-def _of_authors(dual_weight, bandwidth_scale, base_std, batch_size) -> Options:
-    return {
-        "dual_weight": dual_weight,
-        "bandwidth_scale": bandwidth_scale,
-        "base_std": base_std,
-        "batch_size": batch_size,
-    }
-
-
-_DDE_DATASETS = {
-    "BigMac2003": _of_authors(1.0, 0.5, 3.0, 34),
-    "CobarOre": _of_authors(0.5, 0.1, 1.0, 19),
-    "GAGurine": _of_authors(1.0, 0.5, 3.0, 100),
-    "UN3": _of_authors(1.0, 0.5, 1.0, 62),
-    "birthwt": _of_authors(0.5, 0.5, 1.0, 94),
-    "caution": _of_authors(0.5, 0.1, 3.0, 50),
-    "cpus": _of_authors(1.0, 0.1, 1.0, 100),
-    "crabs": _of_authors(1.0, 0.1, 1.0, 100),
-    "ftcollinssnow": _of_authors(0.5, 1.0, 1.0, 46),
-    "geyser": _of_authors(1.0, 0.5, 1.0, 100),
-    "gilgais": _of_authors(1.0, 0.1, 1.0, 100),
-    "highway": _of_authors(1.0, 1.0, 3.0, 19),
-    "mcycle": _of_authors(0.5, 0.1, 1.0, 66),
-    "snowgeese": _of_authors(1.0, 0.5, 3.0, 22),
-    "topo": _of_authors(1.0, 0.5, 3.0, 26),
-    "ufc": _of_authors(1.0, 0.5, 1.0, 100),
-    "two-moons": {"dual_layers": 3},
-    "two-moons-code": {"dual_layers": 3},
-    # The authors' code draws the ring and has no settings for it: the least of the 3 to 5 layers
-    # that the paper tuned.
-    "ring": {"dual_layers": 3},
-}
+# The authors' code draws the ring and has no settings for it: the least of the 3 to 5 layers that
+# the paper tuned.
+_DDE_DATASETS |= {key: {"dual_layers": 3} for key in ("two-moons", "two-moons-code", "ring")}
 """DDE's parameters as its authors set them; on other sets it has the constructor's defaults."""
+
+_dde = partial(Method, "DDE", joint_options=_DDE_JOINT, dataset_options=_DDE_DATASETS)
 
 _EARLY_STOPPING = {"selection": "early-stopping", "folds": 10, "isotropic": True, "penalty": 0.1}
 """KCEF as the authors' code tunes the factors of a joint density."""
 
-_WITHOUT_PENALTY = {**_EARLY_STOPPING, "penalty": 0.0}
-
-_NADE_JOINT = {"hidden_units": 100, "components": 10, "epochs": [100, 400]}
-"""The published network; the reference's 2500 updates, for red wine, are too few for more rows."""
-
-_ONE_INPUT = {"donut": {"tuning_rows": 500}}
-"""With so few dimensions of x, fewer rows choose as well."""
-
-_GRID = {"rough-terrain": {"tuning_rows": 1000}}
-"""Contiguous blocks of a grid: `kcde.selection.tuning_rows`."""
+_ANISOTROPIC = {**_EARLY_STOPPING, "isotropic": False}
+_NO_PENALTY, _FEWER, _CONVERGED = {"penalty": 0.0}, {"tuning_rows": 500}, {"selection": "gradient"}
 
 _NADE_SIZE = {"hidden_units": 100, "components": 10}
+_NADE_JOINT = {**_NADE_SIZE, "epochs": [100, 400]}
+"""The published network; the reference's 2500 updates, for red wine, are too few for more rows."""
+
+_NADE_UNSTOPPED = {**_NADE_SIZE, "epochs": 100, "early_stopping": False}
+
+_FEW_INPUTS = {"donut": {"tuning_rows": 500}, "rough-terrain": {"tuning_rows": 1000}}
+"""With so few dimensions of x, fewer rows choose as well; of the terrain contiguous blocks of a
+grid: `kcde.selection.tuning_rows`."""
+
+_NADE_SMALL = {"hidden_units": 10, "components": 2, "epochs": 20}
 _NADE_GROWN = {
-    "bimodal-2-200": {"hidden_units": 10, "components": 2, "epochs": 20},
-    "bimodal-2-400": {"hidden_units": 10, "components": 2, "epochs": 20},
+    **dict.fromkeys(("bimodal-2-200", "bimodal-2-400"), _NADE_SMALL),
     "bimodal-2-10000": {**_NADE_SIZE, "epochs": [100, 400, 1600]},
     "bimodal-2-100000": {**_NADE_SIZE, "epochs": [400, 1600, 6400]},
     "bimodal-2-1000000": {**_NADE_SIZE, "epochs": [400, 1600, 6400], "batch_size": 1000},
@@ -185,20 +177,18 @@ _NADE_GROWN = {
 """More updates, of 25 an epoch, where there are more rows; held-out training rows choose. With few
 rows the size of the network is chosen by cross-validation, and that of made-up rows is small."""
 
-_TERRAIN_MEDIAN = 485.83
-"""Median distance of two points of rough-terrain, in metres."""
+_QUARTER = {"rough-terrain": {"bandwidth_x": 485.83**0.5 / 4.0}}
+"""√m/4, where m is the median distance of two points of rough-terrain, in metres."""
 
 _PRINTED = {
     "second": {"bandwidth_x": 0.7, "bandwidth_y": 0.7, "regularization": 8.0},
-    "traffic": {
-        "bandwidth_x": 0.1,
-        "bandwidth_y": 0.1,
-        "regularization": 0.1,
-        "n_centres": 1000,
-    },
+    "traffic": {"bandwidth_x": 0.1, "bandwidth_y": 0.1, "regularization": 0.1, "n_centres": 1000},
 }
 """Choices for LSCDE that the notebooks of cdo's authors print beside that of its settings: another
 one of the donut's, and that of traffic."""
+
+_SIGNED, _CLIPPED = {"weights": "signed"}, {"weights": "clipped"}
+_BY_WEIGHTS = {f"-{kind}": {"weights": kind} for kind in ("signed", "constrained", "projected")}
 
 _TUNED_FLOW = {
     "candidates": [[32, 2, 0.003], [32, 2, 0.01], [64, 3, 0.003], [64, 3, 0.01]],
@@ -212,35 +202,22 @@ _NYSTROM = {name: {"n_basis": 300, "tuning_basis": 300} for name in ("two-moons"
 _DEFINED = {
     "KCEF": Method("KCEF", AS_PUBLISHED, {"selection": "score"}),
     # Readings of table 1 with a bandwidth for each dimension, as the text has it elsewhere.
-    "KCEF-converged": Method("KCEF", OURS, {"selection": "gradient"}),
-    "KCEF-stopped": Method("KCEF", OURS, {**_EARLY_STOPPING, "isotropic": False}),
+    "KCEF-converged": Method("KCEF", OURS, _CONVERGED),
+    "KCEF-stopped": Method("KCEF", OURS, _ANISOTROPIC),
     "KCEF-LL": Method("KCEF", OURS, {"selection": "likelihood"}),
     # A reading of table 1: as KCEF, on the same grid, by the criterion of LSCDE.
     "KCEF-LL-shared": Method("KCEF", OURS, {"selection": "shared-likelihood"}),
-    "KCEF-LL-defensive": Method("Defensive", OURS, {"tuning_rows": 500}),
+    "KCEF-LL-defensive": Method("Defensive", OURS, _FEWER),
     # In cdo's experiments that of the package which its authors call; elsewhere Sugiyama's.
-    "LSCDE": Method(
-        "LSCDE",
-        AS_PUBLISHED,
-        r_benchmark_options={"density_floor": _EPSILON},
-        settings="authors",
-    ),
+    "LSCDE": Method("LSCDE", AS_PUBLISHED, r_benchmark_options=_FLOORED, settings="authors"),
     "LSCDE-exact": Method("LSCDE"),
-    "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED, names=("EpsilonKDE", "ε-KDE")),
+    "epsilon-KDE": Method("EpsilonKDE", AS_PUBLISHED),
     "NADE": Method("NADE", AS_PUBLISHED, joint_options=_NADE_JOINT),
     # The other reading of the column NADE of kcef, table 1.
     "NADE-joint": Method("NADE", OURS, target="joint"),
     # A reading of figure 1: the reference's 2500 updates for red wine, without selection.
-    "NADE-unstopped": Method(
-        "NADE", OURS, joint_options={**_NADE_JOINT, "epochs": 100, "early_stopping": False}
-    ),
-    "NADE-grown": Method(
-        "NADE",
-        OURS,
-        {"epochs": 400},
-        dataset_options=_NADE_GROWN,
-        names=("NADE-grown", "NADE, more updates"),
-    ),
+    "NADE-unstopped": Method("NADE", OURS, joint_options=_NADE_UNSTOPPED),
+    "NADE-grown": Method("NADE", OURS, {"epochs": 400}, dataset_options=_NADE_GROWN),
     "KEF": Method("KEF", AS_PUBLISHED, {"n_basis": "auto"}, dataset_options=_NYSTROM),
     # The same fits, sampled with more leapfrog steps: `kcde.experiments.planar`.
     "KEF-100-steps": Method("KEF", OURS, {"n_basis": "auto"}, dataset_options=_NYSTROM),
@@ -250,30 +227,11 @@ _DEFINED = {
     "KCEF-F-pair": Method("KCEF", OURS, _EARLY_STOPPING, graph="full", columns="shown-pair"),
     "KEF-pair": Method("KEF", OURS, {"n_basis": "auto"}, columns="shown-pair"),
     "NADE-pair": Method("NADE", OURS, joint_options=_NADE_JOINT, columns="shown-pair"),
-    "DDE": Method(
-        "DDE",
-        AS_PUBLISHED,
-        _UNPENALISED,
-        joint_options=_DDE_JOINT,
-        dataset_options=_DDE_DATASETS,
-        evaluation="test-half",
-    ),
+    "DDE": _dde(AS_PUBLISHED, _UNPENALISED, evaluation="test-half"),
     # With the paper's penalty, 1/n, the density it trains, and early stopping.
-    "DDE-penalised": Method(
-        "DDE",
-        OURS,
-        {"refit": False},
-        joint_options=_DDE_JOINT,
-        dataset_options=_DDE_DATASETS,
-    ),
+    "DDE-penalised": _dde(OURS, {"refit": False}),
     # With the authors' default for the bandwidth of f; for the ring they ship no other.
-    "DDE-narrow": Method(
-        "DDE",
-        OURS,
-        _UNPENALISED,
-        joint_options={**_DDE_JOINT, "bandwidth_scale": 0.01},
-        dataset_options=_DDE_DATASETS,
-    ),
+    "DDE-narrow": _dde(OURS, _UNPENALISED, joint_options={**_DDE_JOINT, "bandwidth_scale": 0.01}),
     "JDL": Method("JDL", AS_PUBLISHED),
     "JPDL": Method("JPDL", AS_PUBLISHED, {"degree": 4}),
     # The semidefinite program as the paper states it, without an interior.
@@ -282,12 +240,12 @@ _DEFINED = {
     "JDL-sub-grid": Method("JDL", OURS, {"constrained": "sub-grid"}),
     "JDL-clipped": Method("JDL", OURS, {"constrained": "clipped"}),
     "CME": Method("CME", AS_PUBLISHED),
-    "KLR": Method("KernelLogisticRegression", AS_PUBLISHED, names=("KernelLogisticRegression",)),
+    "KLR": Method("KernelLogisticRegression", AS_PUBLISHED),
     # As densities, with a bump around each y.
-    "JDL-smoothed": Method("SmoothedJDL", names=("SmoothedJDL",)),
-    "CME-smoothed": Method("SmoothedCME", names=("SmoothedCME",)),
+    "JDL-smoothed": Method("SmoothedJDL"),
+    "CME-smoothed": Method("SmoothedCME"),
     "CDO": Method("CDO", AS_PUBLISHED, settings="authors"),
-    "CDO-clipped": Method("CDO", OURS, {"weights": "clipped"}, settings="authors"),
+    "CDO-clipped": Method("CDO", OURS, _CLIPPED, settings="authors"),
     "CDO-projected": Method("CDO", OURS, {"weights": "projected"}, settings="authors"),
     # On the donut: an output bandwidth of three steps of its reference grid.
     "CDO-narrow": Method("CDO", OURS, {"bandwidth_y": 3 * 4 / 61}, settings="authors"),
@@ -295,167 +253,109 @@ _DEFINED = {
     "CDO-corrected": Method("CDO", OURS, {"scaling": "corrected"}, settings="authors"),
     # The fraction that traffic has, √m/4, in place of √m/2, with the median distance m of all
     # points: that of the training points of a fold gives the same within 0.2%.
-    "CDO-quarter": Method(
-        "CDO",
-        OURS,
-        dataset_options={"rough-terrain": {"bandwidth_x": _TERRAIN_MEDIAN**0.5 / 4.0}},
-        settings="authors",
-    ),
+    "CDO-quarter": Method("CDO", OURS, dataset_options=_QUARTER, settings="authors"),
     # On the R sets a density: negative weights are taken as 0.
     "CDO-chosen": Method(
-        "CDO",
-        OURS,
-        {"weights": "signed"},
-        r_benchmark_options={"weights": "clipped"},
-        dataset_options=_ONE_INPUT | _GRID,
+        "CDO", OURS, _SIGNED, r_benchmark_options=_CLIPPED, dataset_options=_FEW_INPUTS
     ),
-    "CDO-LL": Method("CDO", OURS, {"selection": "likelihood", "weights": "clipped"}),
-    "GP": Method("GaussianProcess", AS_PUBLISHED, settings="authors", names=("GaussianProcess",)),
+    "CDO-LL": Method("CDO", OURS, {"selection": "likelihood"} | _CLIPPED),
+    "GP": Method("GaussianProcess", AS_PUBLISHED, settings="authors"),
     # With its own spread: see experiments/donut.py.
-    "GP-spread": Method(
-        "GaussianProcess", OURS, settings="authors", names=("GaussianProcess-spread",)
-    ),
-    "GP-ML": Method(
-        "GaussianProcess",
-        OURS,
-        dataset_options=_ONE_INPUT | _GRID,
-        names=("GaussianProcess-ML",),
-    ),
-    "GP-Matern": Method(
-        "GaussianProcess",
-        OURS,
-        {"kernel": "matern"},
-        dataset_options=_ONE_INPUT | _GRID,
-        names=("GaussianProcess-Matern", "GP-Matérn"),
-    ),
-    "CondRealNVP": Method(
-        "ConditionalRealNVP",
-        AS_PUBLISHED,
-        settings="authors",
-        names=("ConditionalRealNVP", "Cond. Real NVP"),
-    ),
-    "CondMAF": Method(
-        "ConditionalMAF",
-        AS_PUBLISHED,
-        settings="authors",
-        names=("ConditionalMAF", "Cond. MAF"),
-    ),
-    "CondRealNVP-tuned": Method(
-        "ConditionalRealNVP",
-        OURS,
-        _TUNED_FLOW,
-        names=("ConditionalRealNVP-tuned", "Cond. Real NVP tuned"),
-    ),
-    "CondMAF-tuned": Method(
-        "ConditionalMAF",
-        OURS,
-        _TUNED_FLOW,
-        names=("ConditionalMAF-tuned", "Cond. MAF tuned"),
-    ),
-    "LSCDE-package-signed": Method("LSCDE", OURS, {"weights": "signed"}, settings="authors"),
-    "LSCDE-package-constrained": Method(
-        "LSCDE", OURS, {"weights": "constrained"}, settings="authors"
-    ),
-    "LSCDE-package-projected": Method("LSCDE", OURS, {"weights": "projected"}, settings="authors"),
-    "LSCDE-signed": Method("LSCDE", OURS, {"weights": "signed"}),
-    "LSCDE-constrained": Method("LSCDE", OURS, {"weights": "constrained"}),
-    "LSCDE-projected": Method("LSCDE", OURS, {"weights": "projected"}),
-    "KCEF-F": Method("KCEF", AS_PUBLISHED, _EARLY_STOPPING, graph="full"),
-    "KCEF-M": Method("KCEF", AS_PUBLISHED, _EARLY_STOPPING, graph="markov"),
-    "KCEF-LL-F": Method(
-        "KCEF", OURS, {"selection": "likelihood", "tuning_rows": 300}, graph="full"
-    ),
-    "LikelihoodKCEF-F": Method("LikelihoodKCEF", OURS, graph="full"),
-    # The full graph as the text states it, for figure 1.
-    "KCEF-F-anisotropic": Method(
-        "KCEF", AS_PUBLISHED, {**_EARLY_STOPPING, "isotropic": False}, graph="full"
-    ),
-    # The other readings of when the tuning stops.
-    "KCEF-F-unpenalised": Method("KCEF", OURS, _WITHOUT_PENALTY, graph="full"),
-    "KCEF-M-unpenalised": Method("KCEF", OURS, _WITHOUT_PENALTY, graph="markov"),
-    "KCEF-F-anisotropic-unpenalised": Method(
-        "KCEF", OURS, {**_WITHOUT_PENALTY, "isotropic": False}, graph="full"
-    ),
-    "KCEF-F-converged": Method("KCEF", OURS, {"selection": "gradient"}, graph="full"),
-    "KCEF-M-converged": Method("KCEF", OURS, {"selection": "gradient"}, graph="markov"),
-    "KCEF-F-converged-isotropic": Method(
-        "KCEF", OURS, {"selection": "gradient", "isotropic": True}, graph="full"
-    ),
-    # Readings of how many rows the tuning sees; elsewhere the scale says it.
-    "KCEF-F-500-rows": Method("KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 500}, graph="full"),
-    "KCEF-M-500-rows": Method(
-        "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 500}, graph="markov"
-    ),
-    "KCEF-F-anisotropic-500-rows": Method(
-        "KCEF", OURS, {**_EARLY_STOPPING, "isotropic": False, "tuning_rows": 500}, graph="full"
-    ),
-    "KCEF-F-1000-rows": Method(
-        "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 1000}, graph="full"
-    ),
-    "KCEF-M-1000-rows": Method(
-        "KCEF", OURS, {**_EARLY_STOPPING, "tuning_rows": 1000}, graph="markov"
-    ),
-    # A reading of the order of rows whose runs are folds.
-    "KCEF-F-stored": Method("KCEF", OURS, _EARLY_STOPPING, graph="full", order="stored"),
-    "KCEF-M-stored": Method("KCEF", OURS, _EARLY_STOPPING, graph="markov", order="stored"),
-    "LSCDE-F": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}, graph="full"),
-    "LSCDE-M": Method("LSCDE", AS_PUBLISHED, {"density_floor": _EPSILON}, graph="markov"),
-    # The full graph as the text states it, for figure 1, and the other one to compare it with; how
-    # they are tuned is ours.
-    "LSCDE-F-anisotropic": Method(
-        "LSCDE", OURS, {"density_floor": _EPSILON, "isotropic": False}, graph="full"
-    ),
-    "LSCDE-M-anisotropic": Method(
-        "LSCDE", OURS, {"density_floor": _EPSILON, "isotropic": False}, graph="markov"
-    ),
+    "GP-spread": Method("GaussianProcess", OURS, settings="authors"),
+    "GP-ML": Method("GaussianProcess", OURS, dataset_options=_FEW_INPUTS),
+    "GP-Matern": Method("GaussianProcess", OURS, {"kernel": "matern"}, dataset_options=_FEW_INPUTS),
+    "CondRealNVP": Method("ConditionalRealNVP", AS_PUBLISHED, settings="authors"),
+    "CondMAF": Method("ConditionalMAF", AS_PUBLISHED, settings="authors"),
+    "CondRealNVP-tuned": Method("ConditionalRealNVP", OURS, _TUNED_FLOW),
+    "CondMAF-tuned": Method("ConditionalMAF", OURS, _TUNED_FLOW),
+}
+_DEFINED |= {
+    f"{name}{ending}": Method("LSCDE", OURS, weights, settings=settings)
+    for name, settings in (("LSCDE-package", "authors"), ("LSCDE", None))
+    for ending, weights in _BY_WEIGHTS.items()
 }
 
-_BASELINES = {
-    name: Method(name, names=(name, before))
-    for name, before in (
-        ("KernelCDE", "kernel CDE"),
-        ("LinearGaussian", "ridge, normal"),
-        ("MarginalKDE", "marginal KDE"),
-        ("QuantileForest", "quantile forest"),
-        ("ResidualKDE", "ridge, residual KDE"),
+_DEFINED |= {
+    key.format(letter): dataclasses.replace(method, graph=graph)
+    for key, letters, method in (
+        ("KCEF-{}", "FM", Method("KCEF", AS_PUBLISHED, _EARLY_STOPPING)),
+        ("KCEF-LL-{}", "F", Method("KCEF", OURS, {"selection": "likelihood", "tuning_rows": 300})),
+        ("LikelihoodKCEF-{}", "F", Method("LikelihoodKCEF", OURS)),
+        # The full graph as the text states it, for figure 1.
+        ("KCEF-{}-anisotropic", "F", Method("KCEF", AS_PUBLISHED, _ANISOTROPIC)),
+        # The other readings of when the tuning stops.
+        ("KCEF-{}-unpenalised", "FM", Method("KCEF", OURS, _EARLY_STOPPING | _NO_PENALTY)),
+        ("KCEF-{}-anisotropic-unpenalised", "F", Method("KCEF", OURS, _ANISOTROPIC | _NO_PENALTY)),
+        ("KCEF-{}-converged", "FM", Method("KCEF", OURS, _CONVERGED)),
+        (
+            "KCEF-{}-converged-isotropic",
+            "F",
+            Method("KCEF", OURS, _CONVERGED | {"isotropic": True}),
+        ),
+        # Readings of how many rows the tuning sees; elsewhere the scale says it.
+        ("KCEF-{}-500-rows", "FM", Method("KCEF", OURS, _EARLY_STOPPING | _FEWER)),
+        ("KCEF-{}-anisotropic-500-rows", "F", Method("KCEF", OURS, _ANISOTROPIC | _FEWER)),
+        ("KCEF-{}-1000-rows", "FM", Method("KCEF", OURS, _EARLY_STOPPING | {"tuning_rows": 1000})),
+        # A reading of the order of rows whose runs are folds.
+        ("KCEF-{}-stored", "FM", Method("KCEF", OURS, _EARLY_STOPPING, order="stored")),
+        ("LSCDE-{}", "FM", Method("LSCDE", AS_PUBLISHED, _FLOORED)),
+        # The full graph as the text states it, for figure 1, and the other one to compare it with;
+        # how they are tuned is ours.
+        ("LSCDE-{}-anisotropic", "FM", Method("LSCDE", OURS, _FLOORED | {"isotropic": False})),
     )
+    for letter, graph in (("F", "full"), ("M", "markov"))
+    if letter in letters
 }
-"""Plain classes that older pages called otherwise."""
+"""Joint densities, of one factor a column, by the letters of their graphs."""
 
+_INVERTED = ("KCEF-F", "KCEF-LL-F", "KCEF-F-unpenalised", "KCEF-F-converged", "KCEF-F-pair")
 _SAMPLED = {
     f"{name}{ending}": dataclasses.replace(_DEFINED[name], variant=OURS)
-    for name, ending in (
-        ("KCEF-F", "-inverse"),
-        ("KCEF-LL-F", "-inverse"),
-        ("KCEF-F-unpenalised", "-inverse"),
-        ("KCEF-F-converged", "-inverse"),
-        ("KCEF-F-pair", "-inverse"),
-        ("KEF", "-adapted"),
-        ("KEF-pair", "-adapted"),
-    )
+    for ending, names in (("-inverse", _INVERTED), ("-adapted", ("KEF", "KEF-pair")))
+    for name in names
 }
 """The same fits, sampled in another way: `kcde.names.SAMPLED_BY`."""
 
 _OTHER_CHOICES = {
     f"LSCDE-package-{choice}{ending}": Method("LSCDE", OURS, options | weights, settings="authors")
     for choice, options in _PRINTED.items()
-    for ending, weights in (
-        ("", {}),
-        ("-signed", {"weights": "signed"}),
-        ("-constrained", {"weights": "constrained"}),
-        ("-projected", {"weights": "projected"}),
-    )
+    for ending, weights in {"": {}, **_BY_WEIGHTS}.items()
 }
 
-_OF_CLASSES = {*_DEFINED, *(name for method in _DEFINED.values() for name in method.names)}
+_NAMES = {
+    "epsilon-KDE": ("EpsilonKDE", "ε-KDE"),
+    "NADE-grown": ("NADE-grown", "NADE, more updates"),
+    "KLR": ("KernelLogisticRegression",),
+    "JDL-smoothed": ("SmoothedJDL",),
+    "CME-smoothed": ("SmoothedCME",),
+    "GP": ("GaussianProcess",),
+    "GP-spread": ("GaussianProcess-spread",),
+    "GP-ML": ("GaussianProcess-ML",),
+    "GP-Matern": ("GaussianProcess-Matern", "GP-Matérn"),
+    "CondRealNVP": ("ConditionalRealNVP", "Cond. Real NVP"),
+    "CondMAF": ("ConditionalMAF", "Cond. MAF"),
+    "CondRealNVP-tuned": ("ConditionalRealNVP-tuned", "Cond. Real NVP tuned"),
+    "CondMAF-tuned": ("ConditionalMAF-tuned", "Cond. MAF tuned"),
+    # Plain classes that older pages called otherwise.
+    "KernelCDE": ("KernelCDE", "kernel CDE"),
+    "LinearGaussian": ("LinearGaussian", "ridge, normal"),
+    "MarginalKDE": ("MarginalKDE", "marginal KDE"),
+    "QuantileForest": ("QuantileForest", "quantile forest"),
+    "ResidualKDE": ("ResidualKDE", "ridge, residual KDE"),
+}
+"""What readers see in place of a key, then what older pages called it."""
 
-METHODS: dict[str, Method] = (
-    {name: Method(name) for name in estimator_names() if name not in _OF_CLASSES}
-    | _BASELINES
-    | _DEFINED
-    | _OTHER_CHOICES
-    | _SAMPLED
-)
+_OF_CLASSES = {*_DEFINED, *(name for key in _DEFINED for name in _NAMES.get(key, ()))}
+
+METHODS: dict[str, Method] = {
+    key: dataclasses.replace(method, names=_NAMES.get(key, ()))
+    for key, method in (
+        {name: Method(name) for name in estimator_names() if name not in _OF_CLASSES}
+        | _DEFINED
+        | _OTHER_CHOICES
+        | _SAMPLED
+    ).items()
+}
 """Every method by its key; a class that no other one is the name of has its defaults."""
 
 
@@ -542,8 +442,6 @@ def define(methods: Mapping[str, Mapping[str, Any]]) -> None:
     ValueError
         If an estimator, an attribute or an option is unknown.
     """
-    from kcde.estimators import configured
-
     known = {each.name for each in dataclasses.fields(Method)}
     for name, said in methods.items():
         if wrong := [key for key in said if key not in known]:

@@ -112,10 +112,9 @@ def median_bandwidth(X, Y, Z) -> float:
     X, Y, Z = (to_numpy(sample) for sample in as_samples(X=X, Y=Y, Z=Z))
     medians = [float(np.median(cdist(X, other))) for other in (Y, Z)]
     if min(medians) == 0.0:
-        raise ValueError(
-            "more than half of the points of X coincide with points of Y or Z, so that the median "
-            "distance is 0: give a bandwidth, or samples without repeated points"
-        )
+        why = "more than half of the points of X coincide with points of Y or Z"
+        remedy = "give a bandwidth, or samples without repeated points"
+        raise ValueError(f"{why}, so that the median distance is 0: {remedy}")
     return sum(math.sqrt(median / 2.0) for median in medians) / 2.0
 
 
@@ -184,10 +183,9 @@ def as_samples(*, at_least: int = 2, **samples) -> list:
         xp = array_namespace(values)
         finite = bool(xp.all(xp.isfinite(values)))
         if values.ndim != 2 or values.shape[0] < at_least or not finite:
-            raise ValueError(
-                f"{name} must be a finite matrix (n, d) of at least {at_least} rows; "
-                f"got shape {values.shape}" + ("" if finite else " with NaN or infinity")
-            )
+            wanted = f"{name} must be a finite matrix (n, d) of at least {at_least} rows"
+            beside = "" if finite else " with NaN or infinity"
+            raise ValueError(f"{wanted}; got shape {values.shape}{beside}")
     if len({values.shape[1] for values in arrays.values()}) > 1:
         shapes = ", ".join(f"{name} {values.shape}" for name, values in arrays.items())
         raise ValueError(f"samples must have the same number of columns; got {shapes}")
@@ -276,11 +274,9 @@ def relative_similarity_test(
     within_x, within_y, within_z = (similarity_within(s, bandwidth) for s in (X, Y, Z))
     mmd2_a = float(within_x.mean() + within_y.mean() - 2.0 * to_y.mean())
     mmd2_b = float(within_x.mean() + within_z.mean() - 2.0 * to_z.mean())
-    variance = (
-        _part(to_y - to_z)
-        + _part(within_y - similarity(Y, X, bandwidth))
-        + _part(within_z - similarity(Z, X, bandwidth))
-    )
+    variance = _part(to_y - to_z)
+    for sample, within in ((Y, within_y), (Z, within_z)):
+        variance += _part(within - similarity(sample, X, bandwidth))
     difference = mmd2_a - mmd2_b
     if variance < _ZERO:
         statistic = 0.0 if abs(difference) < _ZERO else math.copysign(math.inf, difference)
@@ -324,10 +320,7 @@ class ConditionalSpread:
 
     def in_median_bin(self) -> dict[str, float]:
         """Return each error in its median bin, named as in the scores; bins of NaN are left out."""
-        return {
-            f"conditional_{name}": _median(getattr(self, name))
-            for name in ("std_error", "q01_error", "q99_error")
-        }
+        return {f"conditional_{name}": _median(errors) for name, errors in vars(self).items()}
 
 
 def conditional_spread(
@@ -367,13 +360,11 @@ def conditional_spread(
     """
     samples, reference = as_samples(samples=samples, reference=reference)
     if reference.shape[1] != 2:
+        wanted = "samples and reference must have two columns, the pair to compare"
+        raise ValueError(f"{wanted}; got {reference.shape[1]}")
+    if not 1 <= bins <= (most := len(reference)):
         raise ValueError(
-            f"samples and reference must have two columns, the pair to compare; "
-            f"got {reference.shape[1]}"
-        )
-    if not 1 <= bins <= len(reference):
-        raise ValueError(
-            f"bins must lie between 1 and the {len(reference)} rows of the reference; got {bins}"
+            f"bins must lie between 1 and the {most} rows of the reference; got {bins}"
         )
     inner = np.quantile(reference[:, 0], np.arange(1, bins) / bins)
     ours, theirs = (np.searchsorted(inner, one[:, 0], side="right") for one in (samples, reference))
@@ -400,9 +391,6 @@ def _median(errors: np.ndarray) -> float:
     return float(np.median(known)) if len(known) else float("nan")
 
 
-DEFINITIONS = ("centred", "predicted", "pointwise", "total")
-
-
 def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, float]:
     """Return the error of predictions ŷ of y by every definition, e = ŷ - y (cdo, table 3).
 
@@ -419,7 +407,7 @@ def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, 
     Returns
     -------
     dict
-        Keys `DEFINITIONS`; infinite or NaN where a denominator vanishes.
+        By name of the definition; infinite or NaN where a denominator vanishes.
 
     Raises
     ------
@@ -435,10 +423,8 @@ def smae(predicted: np.ndarray, observed: np.ndarray, mean: float) -> dict[str, 
     """
     predicted, observed = (np.asarray(values, np.float64) for values in (predicted, observed))
     if predicted.shape != observed.shape or predicted.ndim != 1 or not len(predicted):
-        raise ValueError(
-            "predictions and observations must have one shape (n,), n > 0; got "
-            f"{predicted.shape} and {observed.shape}"
-        )
+        wanted = "predictions and observations must have one shape (n,), n > 0"
+        raise ValueError(f"{wanted}; got {predicted.shape} and {observed.shape}")
     error = np.abs(predicted - observed).sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
@@ -510,9 +496,8 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     from scipy import stats
 
     if not 0.0 <= overlap < np.inf:
-        raise ValueError(
-            f"overlap must be test rows over training rows, finite and not negative; got {overlap}"
-        )
+        wanted = "test rows over training rows, finite and not negative"
+        raise ValueError(f"overlap must be {wanted}; got {overlap}")
     difference, dropped = _differences(first, second)
     n = len(difference)
     if n < 2 or not np.any(difference):
@@ -569,10 +554,8 @@ def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:
 def _differences(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, int]:
     first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(
-            f"first and second must be one value a split each, of the same shape (n,); "
-            f"got {first.shape} and {second.shape}"
-        )
+        wanted = "first and second must be one value a split each, of the same shape (n,)"
+        raise ValueError(f"{wanted}; got {first.shape} and {second.shape}")
     usable = np.isfinite(first) & np.isfinite(second)
     return (first - second)[usable], int((~usable).sum())
 

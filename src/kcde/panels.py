@@ -95,10 +95,8 @@ class Panels:
     def halved(self) -> "Panels":
         """Return twice as many panels, the two halves of each side by side."""
         middle = 0.5 * (self.lower + self.upper)
-        return Panels(
-            np.stack([self.lower, middle], axis=1).ravel(),
-            np.stack([middle, self.upper], axis=1).ravel(),
-        )
+        ends = (self.lower, middle), (middle, self.upper)
+        return Panels(*(np.stack(each, axis=1).ravel() for each in ends))
 
 
 def panel_count(lower: float, upper: float, width: float) -> int:
@@ -110,8 +108,7 @@ def panel_count(lower: float, upper: float, width: float) -> int:
 
 def panel_nodes(lower: float, upper: float, panels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return nodes (q,) and weights (q,) of the composite ten-point Gauss-Legendre rule."""
-    rule = equal(lower, upper, panels)
-    return rule.nodes, rule.weights
+    return equal(lower, upper, panels)._rule
 
 
 def box_quadrature(log_f, lower: np.ndarray, upper: np.ndarray) -> tuple[float, float]:
@@ -156,13 +153,15 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
     if sum(count for _, _, count in counts) > WIDEST:
         raise ValueError(_too_wide(lower, upper, width))
     rules = [equal(a, b, finer * max(1, count)) for a, b, count in counts]
-    panels = Panels(
-        np.concatenate([rule.lower for rule in rules]),
-        np.concatenate([rule.upper for rule in rules]),
-    )
+    panels = _joined(rules)
     if not np.all(panels.upper > panels.lower):
         raise ValueError(_too_wide(lower, upper, width))
     return panels
+
+
+def _joined(parts: list[Panels]) -> Panels:
+    """Return the panels of all parts, in their order."""
+    return Panels(*(np.concatenate([getattr(p, end) for p in parts]) for end in ("lower", "upper")))
 
 
 def neighbourhoods(centres, reach: float, width: float) -> Pieces:
@@ -211,9 +210,8 @@ def log_mass(at: LogDensityAt, X, panels: Panels):
         nodes, log_weight = xp.asarray(part.nodes[:, None]), xp.asarray(np.log(part.weights))
         log_f = at(nodes)
         blocks = row_slices(X.shape[0], part.nodes.size)
-        found = xp.concat(
-            [logsumexp(log_f(X[rows, :]) + log_weight[None, :], axis=1) for rows in blocks]
-        )
+        sums = [logsumexp(log_f(X[rows, :]) + log_weight[None, :], axis=1) for rows in blocks]
+        found = xp.concat(sums)
         total = found if total is None else xp.logaddexp(total, found)
     return total
 
@@ -305,12 +303,10 @@ def _refine_block(at, X, panels: Panels, rows: np.ndarray, beyond: float) -> Ref
         mass, moved_before = finer[:, halves_open], np.repeat(most[open_panels], 2)
     whole = np.logaddexp(done, beyond)
     inside = np.exp(np.where(np.isfinite(whole), done - whole, 0.0))
-    lower = np.concatenate([part.lower for part in settled])
-    order = np.argsort(lower)
-    upper = np.concatenate([part.upper for part in settled])
-    return Refined(
-        rows, Panels(lower[order], upper[order]), whole, np.minimum(unresolved * inside, 1.0)
-    )
+    every = _joined(settled)
+    order = np.argsort(every.lower)
+    panels = Panels(every.lower[order], every.upper[order])
+    return Refined(rows, panels, whole, np.minimum(unresolved * inside, 1.0))
 
 
 def _masses(at, x, panels: Panels) -> np.ndarray:

@@ -148,8 +148,7 @@ def hmc(
     if not isinstance(leapfrog_steps, Integral) or leapfrog_steps < 1:
         raise ValueError(f"leapfrog_steps must be a positive integer; got {leapfrog_steps!r}")
     chain = _Chains(value_and_gradient, start, leapfrog_steps, step_size)
-    scheme = _Windows if windows else _OwnSteps
-    adaptation = scheme(chain, target_acceptance, burn_in)
+    adaptation = (_Windows if windows else _OwnSteps)(chain, target_acceptance, burn_in)
     xp = array_namespace(start)
     draws, accepted, diverged = [], [], xp.zeros(start.shape[0], dtype=start.dtype)
     for transition, random in enumerate(_random(start, burn_in + iterations, rng)):
@@ -161,13 +160,9 @@ def hmc(
         diverged = diverged + xp.astype(off, start.dtype)
         if (transition - burn_in + 1) % thin == 0:
             draws.append(chain.state)
-    divergences = int(xp.sum(diverged))
-    if divergences:
-        log.warning(
-            "%d of %d transitions of Hamiltonian Monte Carlo diverged",
-            divergences,
-            iterations * start.shape[0],
-        )
+    if divergences := int(xp.sum(diverged)):
+        share = f"{divergences} of {iterations * start.shape[0]}"
+        log.warning("%s transitions of Hamiltonian Monte Carlo diverged", share)
     acceptance = xp.mean(xp.stack(accepted), axis=0)
     return HMCSample(xp.stack(draws, axis=1), acceptance, divergences)
 
@@ -186,11 +181,9 @@ def convergence(draws: np.ndarray) -> Convergence:
     """
     from arviz_stats.base import array_stats
 
-    axes = {"chain_axis": 0, "draw_axis": 1}
-    return Convergence(
-        np.atleast_1d(array_stats.rhat(draws, **axes)),
-        np.atleast_1d(array_stats.ess(draws, **axes)),
-    )
+    measures = array_stats.rhat, array_stats.ess
+    found = (measure(draws, chain_axis=0, draw_axis=1) for measure in measures)
+    return Convergence(*map(np.atleast_1d, found))
 
 
 class _Random(NamedTuple):
@@ -283,17 +276,14 @@ class _Windows:
         if self._begin <= transition < max(self._ends, default=0):
             self._states.append(chain.state)
         if transition + 1 in self._ends:
-            chain.scale = xp.sqrt(self._variances())
+            states = xp.concat(self._states)
+            prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
+            variances = (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
+            chain.scale = xp.sqrt(variances)
             self._steps, self._states = _DualAveraging(self._steps.average), []
             chain.step = self._steps.average
         if transition == self._last:
             chain.step = self._steps.average
-
-    def _variances(self):
-        xp = array_namespace(self._chain.state)
-        states = xp.concat(self._states)
-        prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
-        return (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
 
     @classmethod
     def _window_ends(cls, burn_in: int) -> list[int]:
@@ -319,12 +309,11 @@ class _Chains:
         self.state, self.step = start, xp.full(start.shape[0], step, dtype=start.dtype)
         self.scale = xp.ones(start.shape[1], dtype=start.dtype)
         self._value, self._slope = value_and_gradient(start)
-        nowhere = int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64)))
-        if nowhere:
-            raise ValueError(
-                f"{nowhere} of {start.shape[0]} chains start where the log density is not finite; "
-                "start them within the range of the data"
+        if nowhere := int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64))):
+            where = (
+                f"{nowhere} of {start.shape[0]} chains start where the log density is not finite"
             )
+            raise ValueError(f"{where}; start them within the range of the data")
 
     def move(self, random: _Random) -> tuple:
         """Make one transition; return acceptance probabilities and whether each chain diverged."""

@@ -55,31 +55,24 @@ class ParquetRows:
 
     def __init__(self, path: str | Path, x: Sequence[str], y: str, block: int = BLOCK):
         self._names, self._block, self._path = [*x, y], block, Path(path)
-        self._data = self._opened()
-        self._rows = self._data.count_rows()
-        if not self._rows:
-            raise ValueError(f"{path} has no rows")
-
-    def _opened(self):
         if not self._path.exists():
-            raise FileNotFoundError(f"there is no file or folder {self._path}")
+            raise FileNotFoundError(f"there is no file or folder {path}")
         try:
             from pyarrow import dataset, types
         except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "Parquet files need pyarrow: pip install 'kcde[parquet]'"
-            ) from error
-        data = dataset.dataset(self._path, format="parquet")
-        if missing := [name for name in self._names if name not in data.schema.names]:
-            raise ValueError(
-                f"{self._path} has no column {', '.join(missing)}; it has "
-                f"{', '.join(data.schema.names)}"
-            )
+            needed = "Parquet files need pyarrow: pip install 'kcde[parquet]'"
+            raise ModuleNotFoundError(needed) from error
+        self._data = dataset.dataset(self._path, format="parquet")
+        known = self._data.schema
+        if missing := ", ".join(name for name in self._names if name not in known.names):
+            raise ValueError(f"{path} has no column {missing}; it has {', '.join(known.names)}")
         for name in self._names:
-            kind = data.schema.field(name).type
+            kind = known.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind)):
-                raise ValueError(f"column {name} of {self._path} is of {kind}, not of numbers")
-        return data
+                raise ValueError(f"column {name} of {path} is of {kind}, not of numbers")
+        self._rows = self._data.count_rows()
+        if not self._rows:
+            raise ValueError(f"{path} has no rows")
 
     def __len__(self) -> int:
         return self._rows

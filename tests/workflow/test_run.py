@@ -30,8 +30,8 @@ class Coin(Experiment):
 
     repetitions: int = sized(2, 10, 100, "How often it is tossed.")
 
-    def begin(self, units):
-        return lambda unit: Outcome([self.row(unit, metric="heads", value=unit % 2, unit="1")])
+    def outcome(self, unit):
+        return Outcome([self.row(unit, metric="heads", value=unit % 2, unit="1")])
 '''
 
 

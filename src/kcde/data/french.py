@@ -15,21 +15,17 @@ from kcde.seeding import rng_of
 
 YEARS = (1927, 2022)  # first and last, as in the paper
 MISSING = (-99.99, -999.0)  # codes of missing returns in these files
-TEST_ROWS = 5000
 
 
 @dataclass(frozen=True)
 class ExcessReturns:
     """Excess returns of consecutive trading days.
 
-    `dates` (t,) are YYYYMMDD, ascending; `returns` (t, p) in percent, NaN where one is missing;
-    `missing` is the number of days with a missing one, `sha256` the checksums of the files of
-    returns and of risk-free returns.
+    `returns` (t, p) in percent, NaN where one is missing; `sha256` has the checksums of the files
+    of returns and of risk-free returns.
     """
 
-    dates: np.ndarray
     returns: np.ndarray
-    missing: int
     sha256: tuple[str, str]
 
     def pairs(self, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,13 +44,9 @@ class ExcessReturns:
 
 
 def excess_returns(
-    portfolios: str,
-    risk_free: str,
-    data_dir: str | Path,
-    catalogue: Path | None = None,
-    years=YEARS,
+    portfolios: str, risk_free: str, data_dir: str | Path, catalogue: Path | None = None
 ) -> ExcessReturns:
-    """Read the portfolios and subtract the risk-free return of each day.
+    """Read the portfolios of `YEARS` and subtract the risk-free return of each day.
 
     Parameters
     ----------
@@ -64,8 +56,6 @@ def excess_returns(
         A data set whose x is the date and whose y is the risk-free return.
     data_dir, catalogue
         Where the raw data are, and a catalogue other than the project's own.
-    years
-        First and last.
 
     Raises
     ------
@@ -75,9 +65,10 @@ def excess_returns(
     """
     data, free = (load(name, data_dir, catalogue) for name in (portfolios, risk_free))
     dates, rate_dates = (_dates(each.name, each.X) for each in (data, free))
-    inside = (dates // 10_000 >= years[0]) & (dates // 10_000 <= years[1])
+    first, last = YEARS
+    inside = (dates // 10_000 >= first) & (dates // 10_000 <= last)
     if not inside.any():
-        raise ValueError(f"data set {data.name} has no day in {years[0]} to {years[1]}")
+        raise ValueError(f"data set {data.name} has no day in {first} to {last}")
     dates, returns = dates[inside], _known(data.Y[inside])
     place = np.searchsorted(rate_dates, dates)
     without = np.append(rate_dates, -1)[place] != dates
@@ -85,11 +76,10 @@ def excess_returns(
         lacking = f"{without.sum()} days of {data.name} (first: {dates[without][0]})"
         raise ValueError(f"data set {free.name} has no risk-free return of {lacking}")
     excess = returns - _known(free.Y)[place, :1]
-    missing = int(np.isnan(excess).any(axis=1).sum())
-    return ExcessReturns(dates, excess, missing, (data.sha256, free.sha256))
+    return ExcessReturns(excess, (data.sha256, free.sha256))
 
 
-def subsample(pairs: tuple, n: int, number: int, test_rows: int = TEST_ROWS) -> Split:
+def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
     """Return the number-th subsample of the pairs x (m, d) and y (m, 1) of days.
 
     Days are drawn without replacement: n to train and validate, and others to test.

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -124,15 +125,12 @@ def read_table(entry: Entry, path: Path) -> pd.DataFrame:
 
 def _dataset(entry: Entry, table: pd.DataFrame) -> Dataset:
     """Take X and Y out of the prepared table and check them."""
-    values = {column: _numbers(table, column) for column in (*entry.x, *entry.y)}
-    rows = len(table)
+    rows, both = len(table), (entry.x, entry.y)
+    of_each = [np.array([_numbers(table, column) for column in names]) for names in both]
     if entry.rows is not None and rows != entry.rows:
         raise ValueError(f"{rows} rows after preprocessing; the catalogue says {entry.rows}")
-
-    def columns(names: tuple[str, ...]) -> np.ndarray:
-        return np.array([values[name] for name in names]).reshape(len(names), rows).T.copy()
-
-    return Dataset(entry.name, columns(entry.x), columns(entry.y), entry.x, entry.y, entry.sha256)
+    X, Y = (found.reshape(len(found), rows).T.copy() for found in of_each)
+    return Dataset(entry.name, X, Y, *both, entry.sha256)
 
 
 def _numbers(table: pd.DataFrame, column: str) -> np.ndarray:
@@ -249,14 +247,13 @@ def removed_columns(table: pd.DataFrame, threshold: float = 0.98) -> dict[str, s
     Discrete is here: no number, or whole numbers only; of a pair the first goes, and the
     correlation counts in absolute value.
     """
-    discrete = {name for name in table.columns if _is_discrete(table[name])}
-    others = [name for name in table.columns if name not in discrete]
+    numbers = table.select_dtypes("number").astype(np.float64)
+    others = [name for name in numbers if (numbers[name] != numbers[name].round()).any()]
     correlation = np.atleast_2d(np.corrcoef(table[others].to_numpy().T))
-    reasons = dict.fromkeys(discrete, "discrete")
-    for i, name in enumerate(others):
-        for j in range(i + 1, len(others)):
-            if abs(correlation[i, j]) > threshold and name not in reasons:
-                reasons[name] = f"|r| = {abs(correlation[i, j]):.3f} with {others[j]}"
+    reasons = {name: "discrete" for name in table.columns if name not in others}
+    for (i, name), (j, other) in combinations(enumerate(others), 2):
+        if (size := abs(correlation[i, j])) > threshold:
+            reasons.setdefault(name, f"|r| = {size:.3f} with {other}")
     return {name: reasons[name] for name in table.columns if name in reasons}
 
 
@@ -269,10 +266,3 @@ def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | No
     if left != data.y_columns:
         raise ValueError(f"data set {data.name}: y is {data.y_columns}, but the rule leaves {left}")
     return removed
-
-
-def _is_discrete(column: pd.Series) -> bool:
-    if not is_numeric_dtype(column):
-        return True
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return bool(np.all(values == np.round(values)))

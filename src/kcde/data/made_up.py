@@ -107,7 +107,6 @@ def grid_training_and_test(n: int, d: int, run: int, frequency: int = 1) -> Pair
 # are functions of the same standard normal draws under every law: at d = 1 the points of x are the
 # same.
 
-GAUSSIAN_TEST_ROWS = 5000  # points at which jdl tests each fit
 _TOLERANCE = 1e-13
 _MOST_ITERATIONS = 1000
 _CHUNK = 2**20
@@ -214,7 +213,7 @@ def gaussian_training_pairs(law: GaussianPairs, n: int, number: int) -> Pairs:
     return law.draw(n, rng_of("gaussian-training", law.dim, n, number))
 
 
-def gaussian_held_out_pairs(law, number: int, count: int = GAUSSIAN_TEST_ROWS) -> Pairs:
+def gaussian_held_out_pairs(law: GaussianPairs, number: int, count: int) -> Pairs:
     """Return the pairs at which every fit of the number-th matrix is tested, for every n."""
     return law.draw(count, rng_of("gaussian-test", law.dim, number))
 
@@ -447,7 +446,6 @@ def _draw_moons(n: int, rng: np.random.Generator) -> np.ndarray:
 # and -1 otherwise, s = 0.15 + 0.25 σ(1.5 x_3), and σ the logistic function.
 
 BIMODAL_RELEVANT = 3  # columns of x that y depends on; they come first
-BIMODAL_TEST_ROWS = 20_000
 _APART = 0.8
 
 
@@ -473,7 +471,7 @@ def bimodal_training_pairs(n: int, irrelevant: int) -> Pairs:
     return bimodal_draw(n, irrelevant, rng_of("bimodal-training", n, irrelevant))
 
 
-def bimodal_held_out_pairs(irrelevant: int, count: int = BIMODAL_TEST_ROWS) -> Pairs:
+def bimodal_held_out_pairs(irrelevant: int, count: int) -> Pairs:
     """Return the pairs at which every fit is tested, for every n."""
     return bimodal_draw(count, irrelevant, rng_of("bimodal-test", irrelevant))
 

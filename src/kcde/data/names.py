@@ -26,11 +26,8 @@ PLANAR = ("two-moons", "ring", "grid", "two-moons-code")
 GRID_ROWS = 2000  # training rows of the grid data whose first 2, 3, ... columns are data, too
 MOST_GRID_ROWS = 8000
 GRID_COLUMNS = 3  # of grid data with another number of rows than GRID_ROWS
-GRID_PATTERN = r"grid-[0-9]+(?:-frequency-[2-9])?"
 
-# Made-up data sets that are read from files, as `kcde.data.smoke` writes them.
-_SMOKE = ("linear", "mixed", "joint", "portfolios", "risk-free", "terrain", "traffic")
-MADE_UP = tuple(f"smoke-{name}" for name in _SMOKE)
+# Of made-up data sets that are read from files, as `kcde.data.smoke` writes them.
 MADE_UP_JOINT, MADE_UP_COLUMNS = "smoke-joint", ("warmth", "damp", "wind")
 MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
 
@@ -47,15 +44,10 @@ class SizedNames:
     title: str
     variations: tuple[str, ...] = ()
 
-    @property
-    def pattern(self) -> str:
-        """The regular expression that all names match, and no other text."""
-        ending = f"(?:-(?:{'|'.join(self.variations)}))?" if self.variations else ""
-        return rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*{ending}"
-
     def has(self, name: str) -> bool:
         """Return whether a name is of this form."""
-        return re.fullmatch(self.pattern, name) is not None
+        ending = f"(?:-(?:{'|'.join(self.variations)}))?" if self.variations else ""
+        return re.fullmatch(rf"{self.kind}-[1-9][0-9]*-[1-9][0-9]*{ending}", name) is not None
 
     def sizes(self, name: str) -> tuple[int, int]:
         """Return d and n, or raise `ValueError` if the name is not of this form."""
@@ -78,7 +70,6 @@ PORTFOLIOS = SizedNames("portfolios", "portfolio")
 BIMODAL = SizedNames("bimodal", "bimodal")
 
 NORMAL, UNIFORM = "normal", "uniform"
-LAW_PATTERN = rf"(?:{NORMAL}|{UNIFORM})-[0-9]*\.?[0-9]+"
 DRAWN_LAW = "normal-0.2"  # of the elements below the diagonal of log C, in the figures
 
 
@@ -88,7 +79,8 @@ def parsed_law(name: str) -> tuple[str, float]:
     `normal-<s>` is N(0, s²), `uniform-<a>` uniform on (-a, a); others raise `ValueError`.
     """
     kind, _, size = name.partition("-")
-    if re.fullmatch(LAW_PATTERN, name) is None or not float(size) > 0.0:
+    known = kind in (NORMAL, UNIFORM) and re.fullmatch(r"[0-9]*\.?[0-9]+", size)
+    if not known or not float(size) > 0.0:
         forms = f"{NORMAL}-<standard deviation> or {UNIFORM}-<half width>"
         raise ValueError(f"there is no law {name!r}: give {forms}, as {DRAWN_LAW}")
     return kind, float(size)
@@ -96,7 +88,12 @@ def parsed_law(name: str) -> tuple[str, float]:
 
 def is_grid(name: str) -> bool:
     """Return whether a name is that of grid data."""
-    return re.fullmatch(GRID_PATTERN, name) is not None
+    return re.fullmatch(r"grid-[0-9]+(?:-frequency-[2-9])?", name) is not None
+
+
+def is_generated(name: str) -> bool:
+    """Return whether what a name states is generated, or else read from files."""
+    return is_grid(name) or name == SIMULATED_TRAFFIC
 
 
 class GridName(NamedTuple):

@@ -55,14 +55,10 @@ class Traffic:
         Shape (n, 1).
     days
         Shape (n,): which calendar day, any numbering.
-    unit
-        Unit of y.
     testing
         Shape (n,): test rows as the data define them; None if they do not.
     sha256
         Checksum of the raw file; None for synthetic data.
-    repeats
-        Rows of the file that were left out because they repeat an hour.
     holidays
         Shape (n,): rows of days that the file names as holidays; None if it names none.
     """
@@ -71,10 +67,8 @@ class Traffic:
     X: np.ndarray
     Y: np.ndarray
     days: np.ndarray
-    unit: str
     testing: np.ndarray | None = None
     sha256: str | None = None
-    repeats: int = 0
     holidays: np.ndarray | None = None
 
     @property
@@ -138,7 +132,9 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
         return simulated()
     entry = tables.find(tables.read(catalogue), name)
     if entry.format == "zip-pems":
-        return _pems(entry, raw_file(entry, data_dir))
+        folds = read_pems(raw_file(entry, data_dir))
+        both = _of_matrix(entry.name, *(np.concatenate(each) for each in zip(*folds, strict=True)))
+        return replace(both, testing=both.days >= len(folds[0][0]), sha256=entry.sha256)
     steps = [step for step in entry.preprocessing if step.startswith(_TIME_STEP)]
     if not steps:
         raise ValueError(f"data set {entry.name} has no times: preprocessing has no {_TIME_STEP}")
@@ -148,8 +144,8 @@ def open_traffic(name: str, data_dir: str | Path, catalogue: str | Path | None =
 def moments(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return count, mean and standard deviation (divisor: the count) of the outputs of each input.
 
-    X is (n, 2), Y (n, 1); the inputs are distinct, shape (q, 2), at least all rows of X. Mean and
-    standard deviation are NaN where an input has no output.
+    X is (n, 2), Y (n, 1); the inputs are distinct and ascending, shape (q, 2), at least all rows of
+    X. Mean and standard deviation are NaN where an input has no output.
     """
     place = _places(X, inputs)
     count = np.bincount(place, minlength=len(inputs)).astype(np.float64)
@@ -165,11 +161,9 @@ def counts_in_bins(X: np.ndarray, Y: np.ndarray, inputs: np.ndarray, edges) -> n
 
     X, Y and inputs are as for `moments`; the edges (b + 1,) ascend, and all y lie within them.
     """
-    place = _places(X, inputs)
-    bins = np.clip(np.searchsorted(edges, Y[:, 0], side="right") - 1, 0, len(edges) - 2)
-    counts = np.zeros((len(inputs), len(edges) - 1), dtype=np.int64)
-    np.add.at(counts, (place, bins), 1)
-    return counts
+    of_inputs = np.arange(len(inputs) + 1) - 0.5
+    counts, *_ = np.histogram2d(_places(X, inputs), Y[:, 0], [of_inputs, edges])
+    return counts.astype(np.int64)
 
 
 def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = SLOTS) -> Traffic:
@@ -188,13 +182,6 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = SLOTS) -> Traffic:
     occupancy = np.clip(profile * factor + noise, 0.0, 1.0)
     weekdays = np.tile(np.arange(7), weeks)
     return _of_matrix(SIMULATED_TRAFFIC, weekdays, occupancy.reshape(-1, slots))
-
-
-def _pems(entry: Entry, path: Path) -> Traffic:
-    folds = read_pems(path)
-    both = _of_matrix(entry.name, *(np.concatenate(each) for each in zip(*folds, strict=True)))
-    testing = both.days >= len(folds[0][0])
-    return replace(both, testing=testing, sha256=entry.sha256)
 
 
 def read_pems(path: Path, sensor: int = SENSOR, sensors: int = SENSORS, slots: int = SLOTS) -> list:
@@ -235,8 +222,7 @@ def _matrix(line: bytes) -> list[bytes]:
 def _day(line: bytes, sensor: int, sensors: int, slots: int) -> np.ndarray:
     """Return the values of the sensor on a day, shape (slots,)."""
     rows = _matrix(line)
-    own = [float(value) for each in rows[sensor : sensor + 1] for value in each.split()]
-    values = np.array(own)
+    values = np.array([float(v) for each in rows[sensor : sensor + 1] for v in each.split()])
     if len(rows) != sensors or len(values) != slots or not np.isfinite(values).all():
         raise ValueError(f"a day is not {sensors} sensors with {slots} numbers each")
     return values
@@ -247,7 +233,7 @@ def _of_matrix(name: str, weekdays: np.ndarray, occupancy: np.ndarray) -> Traffi
     days, slots = occupancy.shape
     seconds = np.tile(_SECONDS_A_SLOT * np.arange(slots), days)
     X = np.column_stack([np.repeat(weekdays, slots), seconds]).astype(np.float64)
-    return Traffic(name, X, occupancy.reshape(-1, 1), np.repeat(np.arange(days), slots), "")
+    return Traffic(name, X, occupancy.reshape(-1, 1), np.repeat(np.arange(days), slots))
 
 
 def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traffic:
@@ -258,27 +244,23 @@ def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traff
     if len(time) != len(data.Y):
         raise ValueError(f"data set {entry.name}: preprocessing may not remove rows of hours")
     hour = time.dt.floor("h")
-    repeated = hour.duplicated().to_numpy()
     volumes = pd.Series(data.Y[:, 0]).groupby(hour.to_numpy()).nunique()
     if (volumes > 1).any():
         first = volumes.index[volumes > 1][0]
         raise ValueError(f"data set {entry.name}: {first} has several volumes; give each hour one")
     days = hour.to_numpy().astype("datetime64[D]").astype(np.int64)
-    kept = ~repeated
+    kept = ~hour.duplicated().to_numpy()
     X, Y = data.X[kept] * [1.0, _SECONDS_AN_HOUR], data.Y[kept]
     # A file names a holiday in any row of its day.
     named = table.get("holiday", pd.Series("None", table.index)).fillna("None") != "None"
     holidays = np.isin(days, days[named.to_numpy()])[kept]
-    known = {"sha256": entry.sha256, "repeats": int(repeated.sum()), "holidays": holidays}
-    return Traffic(entry.name, X, Y, days[kept], "vehicles/h", **known)
+    return Traffic(entry.name, X, Y, days[kept], sha256=entry.sha256, holidays=holidays)
 
 
 def _places(X: np.ndarray, inputs: np.ndarray) -> np.ndarray:
     """Return which of the inputs each row of X is, shape (n,)."""
-    found = {tuple(row): place for place, row in enumerate(inputs.tolist())}
-    distinct, inverse = np.unique(X, axis=0, return_inverse=True)
-    places = np.array([found[tuple(row)] for row in distinct.tolist()], dtype=np.int64)
-    return places[inverse.reshape(-1)]
+    _, places = np.unique(np.vstack([inputs, X]), axis=0, return_inverse=True)
+    return places.reshape(-1)[len(inputs) :]
 
 
 def _bump(hours: np.ndarray, centre: float, width: float) -> np.ndarray:

@@ -66,12 +66,6 @@ def authors(experiment: str, estimator: str, X: np.ndarray, Y: np.ndarray) -> di
     return rule(X, Y) if callable(rule) else rule
 
 
-def grid_distance(box: tuple[float, float], reference: int) -> float:
-    """Return the median distance between different points of a square grid of two dimensions."""
-    ticks = np.linspace(*box, reference)
-    return _median(pdist(np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)))
-
-
 def _median(distances: np.ndarray) -> float:
     """Return the median of distances, whose order is lost."""
     return float(np.median(distances, overwrite_input=True))
@@ -89,7 +83,8 @@ def _donut(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return α = α' = max(M^-½, 1/N) for M points of the grid, and σ_y, their median distance."""
     alpha = max(1.0 / _DONUT_REFERENCE, 1.0 / len(X))
     bandwidth_x = _median(pdist(X, "cityblock")) / np.sqrt(2.0)
-    bandwidth_y = grid_distance(DONUT_BOX, _DONUT_REFERENCE)
+    ticks = np.linspace(*DONUT_BOX, _DONUT_REFERENCE)
+    bandwidth_y = _median(pdist(np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)))
     return _operator("laplace", bandwidth_x, bandwidth_y, alpha, _DONUT_REFERENCE, DONUT_BOX)
 
 
@@ -300,10 +295,6 @@ class Conditional(ArrayExperiment):
             return "numpy"
         return methods.backend_of(estimator_class(self.estimator), self.backend)
 
-    def place(self, values: np.ndarray):
-        """Return an array on the backend of the fits."""
-        return asarray(values, self.device)
-
     def unfitted(self, X: np.ndarray, Y: np.ndarray, seed: int):
         """Return the unfitted model of training rows (n, d_x), (n, d_y)."""
         if self.smooths:
@@ -316,18 +307,11 @@ class Conditional(ArrayExperiment):
         model = methods.build(self.method, self.estimator, options, seed, rows)
         return model if self.own_units else Standardised(model)
 
-    def fits(self, training: Callable[[int], tuple]) -> Callable:
-        """Return a function from a unit to its model, or an error, and the seconds of the fit.
-
-        `training` maps a unit to X and Y, on the host, and the seed of what is random in a fit.
-        """
+    def fitted(self, X: np.ndarray, Y: np.ndarray, seed: int) -> tuple:
+        """Return the model of training rows, or an error, and the seconds of the fit."""
         backend = self.device  # That there is none is no failure of a fit.
-
-        def fit_one(unit: int):
-            X, Y, seed = training(unit)
-            return self.unfitted(X, Y, seed).fit(asarray(X, backend), asarray(Y, backend))
-
-        return lambda unit: attempt(fit_one, unit)
+        placed = (asarray(each, backend) for each in (X, Y))
+        return attempt(lambda: self.unfitted(X, Y, seed).fit(*placed))
 
     def chosen(self, model) -> dict:
         """Return the hyper-parameters that a model used, without reference points and weights."""

@@ -15,15 +15,7 @@ from kcde import scores
 from kcde.arrays import resolve_backend, to_numpy
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods
-from kcde.experiments._low_rank import (
-    Bases,
-    Fit,
-    first_rows,
-    held_out,
-    is_classifier,
-    tightest,
-    training_rows,
-)
+from kcde.experiments._low_rank import Bases, Fit, is_classifier, training_rows
 from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.metrics import MATCHED
 from kcde.seeding import split_seed
@@ -265,7 +257,7 @@ def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition
 def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Bases:
     train = training_rows(given.X.shape[0])
     X, Y = given.X[:train, :], given.Y[:train, :]
-    return Bases(X, Y, tightest(models.values()), given.kept, made=made)
+    return Bases(X, Y, _low_rank.tightest(models.values()), given.kept, made=made)
 
 
 def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool) -> dict:
@@ -276,11 +268,11 @@ def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool)
     """
     own = [key for key in models if job.choice == "own" or not key[1].constrained]
     whole_grids = {key: models[key] for key in own if key[1].largest_factor is None}
-    X, Y = (first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
+    X, Y = (_low_rank.first_rows(rows, job.tuning_rows) for rows in (given.X, given.Y))
     rows = X.shape[0]
     small = job.max_rank is None or rows * min(job.max_rank, rows) <= _low_rank.MOST_HELD
     collected = made if small and rows == given.X.shape[0] else None
-    loss = given.loss(*(held_out(each, job.validation_rows) for each in (X, Y)))
+    loss = given.loss(*(_low_rank.held_out(each, job.validation_rows) for each in (X, Y)))
     more = (given.kept, collected, streamed)
     trials = _low_rank.select(whole_grids, X, Y, given.f, loss, job, *more)
     train = training_rows(rows)

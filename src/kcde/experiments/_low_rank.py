@@ -61,18 +61,18 @@ class Bases:
     kept
         Bases of x by number of rows and hyper-parameters, which other pairs with the same x share:
         those there are used, those made are added.
-    hold_y
-        Whether bases of y keep factors of more than `MOST_HELD` numbers. Without, the rows of these
-        are recomputed in every pass over the rows, n m kernel values.
+    most_y
+        Numbers of a factor of y that is kept, at most. The rows of a larger one are recomputed in
+        every pass over the rows, n m kernel values.
     made
         Bases and cross moments of the same rows with their seconds, which others `add_to`. It is
         taken over: what is dropped here is dropped there.
     """
 
-    def __init__(self, X, Y, tightest=None, kept: dict | None = None, hold_y=True, made=None):
+    def __init__(self, X, Y, tightest=None, kept: dict | None = None, most_y=np.inf, made=None):
         self.X, self.Y, self._tightest = X, Y, tightest
         self._made = {} if made is None else made
-        self._kept, self._hold_y = kept, hold_y
+        self._kept, self._most_y = kept, most_y
 
     def x(self, model) -> tuple[object, float]:
         """Return the basis of x with an estimator's hyper-parameters, and its seconds."""
@@ -80,12 +80,10 @@ class Bases:
 
     def y(self, model) -> tuple[object, float]:
         """Return the basis of y with an estimator's hyper-parameters, and its seconds."""
-
-        def make(tight):
-            basis = tight.make_basis_y(self.Y)
-            return basis if self._hold_y else _without_large_factor(basis, MOST_HELD)
-
-        return self._basis(model, "y", make)
+        most = self._most_y
+        return self._basis(
+            model, "y", lambda t: _without_large_factor(t.make_basis_y(self.Y), most)
+        )
 
     def summary(self, model) -> tuple[object, float]:
         """Return both bases with their cross moments, and the seconds of the latter."""
@@ -111,9 +109,10 @@ class Bases:
             if not streamed and _is_streamed(kept):
                 del collected[key]
 
-    def forget_x(self) -> None:
-        """Drop the bases of x and all cross moments, for memory."""
-        self._keep(lambda key: key[0] == "y")
+    def keep(self, wanted: Callable[[Hashable], bool]) -> None:
+        """Drop all but the bases and the cross moments with wanted keys, for memory."""
+        for key in [key for key in self._made if not wanted(key)]:
+            del self._made[key]
 
     def in_order(self, models: Mapping[Hashable, object]) -> Iterator[Hashable]:
         """Yield the names of estimators so that bases are dropped early.
@@ -124,7 +123,7 @@ class Bases:
         left = sorted(models, key=lambda name: [key[-1] for key in _keys(models[name])])
         while left:
             wanted = self._keys_of(models[name] for name in left)
-            self._keep(wanted.__contains__)
+            self.keep(wanted.__contains__)
             yield left.pop(0)
 
     def fit(self, model) -> Fit:
@@ -134,10 +133,8 @@ class Bases:
         """
         summary, summarise = self.summary(model)
         factorise = self.x(model)[1] + self.y(model)[1]
-        renewed = {
-            name: _without_extrema(getattr(summary, name)) for name in ("basis_x", "basis_y")
-        }
-        summary = summary._replace(**renewed)
+        x, y = map(_without_extrema, (summary.basis_x, summary.basis_y))
+        summary = summary._replace(basis_x=x, basis_y=y)
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
         return Fit(fitted, factorise, summarise, time.perf_counter() - started)
@@ -148,10 +145,6 @@ class Bases:
         started = time.perf_counter()
         (fitted,) = model.fit_path(self.X, labels, [model.regularization], basis)
         return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
-
-    def _keep(self, wanted: Callable[[Hashable], bool]) -> None:
-        for key in [key for key in self._made if not wanted(key)]:
-            del self._made[key]
 
     def _keys_of(self, models: Iterable) -> set[Hashable]:
         """Return the keys of the bases and the cross moments that fits of some estimators take."""
@@ -183,7 +176,8 @@ class Bases:
         if key not in self._made:
             started = time.perf_counter()
             made = make()
-            _wait_for(made)
+            # A device works in order: where one number has come back, all before it is done.
+            to_numpy(getattr(made, "basis_x", made).mean[:1])
             self._made[key] = made, time.perf_counter() - started
         return self._made[key]
 
@@ -233,13 +227,6 @@ def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
     return side, getattr(type(model), f"make_basis_{side}"), repr(own)
 
 
-def _wait_for(made) -> None:
-    """Wait until a device has computed a basis or a summary: its seconds are those of the work."""
-    # A device works in order: where one number has come back, all before it is done.
-    basis = getattr(made, "basis_x", made)
-    to_numpy(basis.mean[:1])
-
-
 def _is_streamed(made) -> bool:
     """Return whether a factor is not in memory, of a basis or of either of a summary."""
     if hasattr(made, "basis_x"):
@@ -255,7 +242,7 @@ def _slim(made):
     return _without_large_factor(made, 0)
 
 
-def _without_large_factor(basis, most: int):
+def _without_large_factor(basis, most: float):
     """Return a basis, or a copy whose factor is not in memory where it has more numbers."""
     factor = getattr(basis, "factor", None)
     if factor is None or factor.L is None or factor.L.shape[0] * factor.L.shape[1] <= most:
@@ -308,18 +295,8 @@ def bandwidths_of(model, X, Y, factor: float) -> dict[str, float]:
     return bandwidths(model, "x", X, [factor])[0] | bandwidths(model, "y", Y, [factor])[0]
 
 
-def select(
-    models: Mapping,
-    X,
-    Y,
-    f: Callable,
-    loss: Callable,
-    grid,
-    kept=None,
-    collected=None,
-    streamed=True,
-) -> dict[Hashable, Trials]:
-    """Try a grid with every model, fitted to the first four fifths of the rows.
+def select(models: Mapping, X, Y, f, loss, grid, kept=None, collected=None, streamed=True) -> dict:
+    """Return `Trials` of a grid with every model, fitted to the first four fifths of the rows.
 
     The models share the basis of x up to the tolerance, and that of y unless they are classifiers,
     which learn f itself. `loss` maps the expectations of `f` at the `held_out` rows, (k, q), to a
@@ -328,7 +305,7 @@ def select(
     """
     train = training_rows(X.shape[0])
     # One basis of x is held at a time, beside those that are best, but all of y.
-    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, hold_y=False)
+    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, MOST_HELD)
     search = _Search(bases, held_out(X, grid.validation_rows), f, loss, grid.regularizations)
     trials = {key: Trials() for key in models}
     # Of a classifier none of y is tried, but others may have one.
@@ -372,7 +349,7 @@ class _Search:
     def begin(self) -> None:
         """Go on to another bandwidth of x."""
         # Of x one basis at a time, and those collected: together they may be larger than memory.
-        self._bases.forget_x()
+        self._bases.keep(lambda key: key[0] == "y")
         self._features = {}
 
     def left(self, models: Mapping, options: Mapping) -> float:

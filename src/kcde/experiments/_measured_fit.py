@@ -56,10 +56,10 @@ def measure(job: Mapping) -> dict[str, float]:
         cls(**job["options"], **more, standardize=False).fit(None, Y)
 
     if "wanted" in job:
-        seconds = _iterated(lambda k: fit(iterations=k), job["measured"], job["wanted"])
+        found = _iterated(lambda k: fit(iterations=k), job["measured"], job["wanted"])
     else:
-        seconds = {"seconds": _seconds(fit)}
-    return seconds | {"peak_memory": (peak_memory() - before) / 2**20}
+        found = {"seconds": seconds(fit)}
+    return found | {"peak_memory": (peak_memory() - before) / 2**20}
 
 
 def points(n: int, d: int) -> np.ndarray:
@@ -89,7 +89,7 @@ def _iterated(fit: Callable[[int], object], measured: int, wanted: int) -> dict[
     The first compiles; the difference of the next two is that of their iterations alone, without
     what a fit does once.
     """
-    first, once, twice = (_seconds(lambda k=k: fit(k)) for k in (measured, measured, 2 * measured))
+    first, once, twice = (seconds(lambda k=k: fit(k)) for k in (measured, measured, 2 * measured))
     each = (twice - once) / measured
     if each <= 0:
         raise FitError(f"{2 * measured} iterations took no longer than {measured}: too few")
@@ -97,7 +97,7 @@ def _iterated(fit: Callable[[int], object], measured: int, wanted: int) -> dict[
     return found | {"compile_seconds": max(0.0, first - once)}
 
 
-def _seconds(function: Callable[[], object]) -> float:
+def seconds(function: Callable[[], object]) -> float:
     """Return seconds of processor time, which other jobs of the machine affect little."""
     started = time.process_time()
     function()

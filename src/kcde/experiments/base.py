@@ -1,8 +1,8 @@
 """What an experiment is: one dataclass with its sizes at every scale, and what it computes.
 
 An experiment is a file with a class that extends `Experiment` or `MethodExperiment`. It says its
-`name`, its data sets and methods, its parameters with their sizes, and in `begin` what a repetition
-gives. An instance is a job: a data set with a method, all repetitions.
+`name`, its data sets and methods, its parameters with their sizes, and in `outcome` what a
+repetition gives. An instance is a job: a data set with a method, all repetitions.
 """
 
 import dataclasses
@@ -17,6 +17,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from kcde.data.loaders import load
+from kcde.data.names import is_generated
 from kcde.methods import METHODS, Method, key_of
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.provenance import digest, estimator_module
@@ -52,9 +54,6 @@ class Outcome:
     rows: list[dict]
     chosen: list[dict] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
-
-
-Work = Callable[[int], Outcome]
 
 
 def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
@@ -121,11 +120,16 @@ class Experiment:
 
     @classmethod
     def at(cls, scale: str, dataset: str = "", method: str = "", **changes: Any) -> Self:
-        """Return the job of a data set and a method at a scale, with some parameters changed."""
-        own = {name: each.metadata.get("sizes") for name, each in cls.parameters().items()}
-        sizes = {name: each[scale] for name, each in own.items() if each}
-        sizes |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method)
-        return cls.make(sizes | changes)
+        """Return the job of a data set and a method at a scale, with some parameters changed.
+
+        These may be as JSON has them: lists stand for tuples.
+        """
+        cls.check_names(changes)
+        known = cls.parameters()
+        own = {name: each.metadata.get("sizes") for name, each in known.items()}
+        given = {name: each[scale] for name, each in own.items() if each}
+        given |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method) | changes
+        return cls(**{name: _as_declared(name, known[name].type, given[name]) for name in given})
 
     @classmethod
     def within(cls, scale: str, dataset: str) -> bool:
@@ -143,20 +147,12 @@ class Experiment:
         return {}
 
     @classmethod
-    def make(cls, given: Mapping[str, Any]) -> Self:
-        """Return the job with some parameters, as JSON has them: lists stand for tuples."""
-        cls.check_names(given)
-        kinds = {name: each.type for name, each in cls.parameters().items()}
-        return cls(**{name: _as_declared(name, kinds[name], v) for name, v in given.items()})
-
-    @classmethod
     def check_names(cls, given: Iterable[str]) -> None:
         """Raise `ValueError` for the name of a parameter that there is not."""
         known = cls.parameters()
-        for name in given:
-            if name not in known:
-                asked = f"{cls.name} has no parameter {name!r}{nearest(name, known)}"
-                raise ValueError(f"{asked}; it has {', '.join(known)}")
+        if unknown := next((name for name in given if name not in known), None):
+            asked = f"{cls.name} has no parameter {unknown!r}{nearest(unknown, known)}"
+            raise ValueError(f"{asked}; it has {', '.join(known)}")
 
     def identity(self) -> dict:
         """Return what identifies it among jobs: all parameters except files, ready for JSON."""
@@ -165,7 +161,7 @@ class Experiment:
 
     def raw_data(self) -> list[str]:
         """Return the data sets of the catalogue that it reads."""
-        return [self.dataset] if self.reads_files else []
+        return [self.dataset] if self.reads_files and not is_generated(self.dataset) else []
 
     @classmethod
     def needs(cls, dataset: str, method: str) -> list[tuple[str, str, str]]:
@@ -181,26 +177,24 @@ class Experiment:
         return self.open()
 
     def open(self) -> Any:
-        """Return the data."""
-        return None
+        """Return the data: by default the data set, where there is one that is read."""
+        return load(self.dataset, self.data_dir, self.catalogue) if self.reads_files else None
 
     def count(self) -> int:
         """Return the number of repetitions."""
         return sum(getattr(self, name) for name in self.repeated) or 1
 
-    def begin(self, units: list[int]) -> Work:
-        """Do the common work, and return a function from a unit to its outcome."""
-        return self.outcome
-
     def outcome(self, unit: int) -> Outcome:
-        """Return what a repetition gives, where repetitions have no common work."""
+        """Return what a repetition gives."""
         raise NotImplementedError
 
     @classmethod
     def begin_together(cls, jobs: list[Self], units: list[int]) -> Callable[[int], list]:
-        """Do as `begin` for jobs that differ in the method alone: an outcome for each."""
-        work = jobs[0].begin(units)
-        return lambda unit: [work(unit)]
+        """Do the common work of jobs that differ in the method alone; return what fits them all.
+
+        That maps a unit to an outcome for each.
+        """
+        return lambda unit: [jobs[0].outcome(unit)]
 
     def row(self, split: int, **more: Any) -> dict:
         """Return the columns that all score rows of a repetition share."""
@@ -227,8 +221,9 @@ class Experiment:
         return [row for outcome in outcomes for row in outcome.rows]
 
     def arrays(self, outcomes: Sequence[Outcome]) -> Mapping[str, np.ndarray]:
-        """Return the arrays of the `.npz`."""
-        return stacked(outcomes)
+        """Return the `.npz`: a row a repetition, NaN, or -1 of row numbers, where it has none."""
+        names = dict.fromkeys(name for each in outcomes for name in each.arrays)
+        return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -285,12 +280,6 @@ class ArrayExperiment(MethodExperiment):
     """One method on one data set, with arrays on the host or on a device."""
 
     backend: str = parameter("auto", "auto, numpy or cupy.")
-
-
-def stacked(outcomes: Sequence[Outcome]) -> dict[str, np.ndarray]:
-    """Return arrays by name, a row a repetition; NaN, or -1 of row numbers, where it has none."""
-    names = dict.fromkeys(name for each in outcomes for name in each.arrays)
-    return {name: _rows_of([each.arrays.get(name) for each in outcomes]) for name in names}
 
 
 def _rows_of(arrays: Sequence[np.ndarray | None]) -> np.ndarray:

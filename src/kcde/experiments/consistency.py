@@ -71,37 +71,22 @@ def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.
     return rows
 
 
-@dataclass(frozen=True)
 class Grid:
     """Quadrature over x (Gauss-Legendre) and y (trapezoidal rule) with the basis at its nodes.
 
-    The weights of x include its density 1/2.
+    The weights of x include its density 1/2. The defaults leave errors near rounding: integrands
+    in y are analytic and vanish at ±`widest_y`.
     """
 
-    x: np.ndarray
-    weight_x: np.ndarray
-    y: np.ndarray
-    weight_y: np.ndarray
-
-    @cached_property
-    def basis_x(self) -> np.ndarray:
-        """ψ_p(x), shape (a, P)."""
-        return features(self.x, BANDWIDTH_X, TERMS[0])
-
-    @cached_property
-    def basis_y(self) -> np.ndarray:
-        """ψ_q(y), shape (b, Q)."""
-        return features(self.y, BANDWIDTH_Y, TERMS[1])
-
-    @cached_property
-    def slope_y(self) -> np.ndarray:
-        """ψ_q′(y), shape (b, Q)."""
-        return features(self.y, BANDWIDTH_Y, TERMS[1], 1)
-
-    @property
-    def log_base(self) -> np.ndarray:
-        """Log of q_0(y), shape (b,)."""
-        return -0.5 * (self.y / BASE_STD) ** 2 - np.log(BASE_STD * np.sqrt(2 * np.pi))
+    def __init__(self, nodes_x: int = 24, step_y: float = 0.25, widest_y: float = 16.0):
+        self.x, weight = np.polynomial.legendre.leggauss(nodes_x)
+        self.y = np.arange(-widest_y, widest_y + step_y / 2, step_y)
+        self.weight_x, self.weight_y = weight / 2, np.full(len(self.y), step_y)
+        # ψ_p(x), shape (a, P); ψ_q(y) and ψ_q′(y), shape (b, Q); log q_0(y), shape (b,).
+        self.basis_x = features(self.x, BANDWIDTH_X, TERMS[0])
+        self.basis_y = features(self.y, BANDWIDTH_Y, TERMS[1])
+        self.slope_y = features(self.y, BANDWIDTH_Y, TERMS[1], 1)
+        self.log_base = -0.5 * (self.y / BASE_STD) ** 2 - np.log(BASE_STD * np.sqrt(2 * np.pi))
 
     def normalised(self, log_unnormalised: np.ndarray) -> np.ndarray:
         """Return log p(y|x), shape (a, b), from a function of the same shape plus any f(x)."""
@@ -123,16 +108,6 @@ class Grid:
         over_x = self.weight_x[:, None, None] * np.einsum("ap,as->aps", self.basis_x, self.basis_x)
         size = TERMS[0] * TERMS[1]
         return np.einsum("aps,aqr->pqsr", over_x, over_y, optimize=True).reshape(size, size)
-
-
-def grid(nodes_x: int = 24, step_y: float = 0.25, widest_y: float = 16.0) -> Grid:
-    """Return the quadrature; its defaults leave errors near rounding.
-
-    The integrands in y are analytic and vanish at ±`widest_y`.
-    """
-    x, weight = np.polynomial.legendre.leggauss(nodes_x)
-    y = np.arange(-widest_y, widest_y + step_y / 2, step_y)
-    return Grid(x, weight / 2, y, np.full(len(y), step_y))
 
 
 @dataclass(frozen=True)
@@ -189,7 +164,7 @@ def target(gamma: float) -> Target:
 
     For the two γ that are run it takes less than 200 steps.
     """
-    nodes = grid()
+    nodes = Grid()
     p, q = np.ogrid[: TERMS[0], : TERMS[1]]
     source = (-1.0) ** (p * q) / ((1 + p) * (1 + q))
     current = np.zeros(TERMS)
@@ -277,23 +252,20 @@ class Consistency(Experiment):
         return [target(gamma) for gamma in EXPONENTS]
 
     def outcome(self, unit: int) -> Outcome:
-        """Fit to a stream of each target."""
-        backend = methods.backend_of(KCEF(), self.backend)
-        return Outcome([row for each in self.data for row in self._repetition(each, unit, backend)])
-
-    def _repetition(self, target: Target, repetition: int, backend: str) -> list[dict]:
-        """Return the rows of all fits to one stream; both rows of one that fails say why."""
-        key, ns, rows = (self.name, target.gamma, repetition), self.rows_fitted, []
-        x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*key)))
-        told = {"backend": backend, "split": repetition, "seed": row_seed(*key)}
-        for n, constant in product(ns, CONSTANTS):
-            regularization = _regularization(target, constant, n)
-            found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
-            row = self._row(target, constant, n) | told
-            if not isinstance(found, Exception):
-                row["seconds"] = seconds
-            rows += [row | each for each in scores.cells(_UNITS, found)]
-        return rows
+        """Fit to a stream of each target; both rows of a fit that fails say why."""
+        backend, ns, rows = methods.backend_of(KCEF(), self.backend), self.rows_fitted, []
+        for target in self.data:
+            key = self.name, target.gamma, unit
+            x, y = (asarray(one, backend) for one in target.sample(ns[-1], rng_of(*key)))
+            told = {"backend": backend, "split": unit, "seed": row_seed(*key)}
+            for n, constant in product(ns, CONSTANTS):
+                regularization = _regularization(target, constant, n)
+                found, seconds = attempt(errors, target, x[:n], y[:n], regularization)
+                row = self._row(target, constant, n) | told
+                if not isinstance(found, Exception):
+                    row["seconds"] = seconds
+                rows += [row | each for each in scores.cells(_UNITS, found)]
+        return Outcome(rows)
 
     def _row(self, target: Target, constant: Constant, n: int) -> dict:
         setting = scores.setting(**constant.axes(target.gamma))

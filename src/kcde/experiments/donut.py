@@ -8,17 +8,16 @@ published a Gaussian process is its mean with a spread of 1 (`UnitVarianceGaussi
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import made_up
 from kcde.data.names import DONUT
 from kcde.estimators import CDO
 from kcde.experiments._conditional import COMPARED, Conditional
-from kcde.experiments.base import Outcome, Work, attempt, parameter, sized
+from kcde.experiments.base import Outcome, attempt, parameter, sized
 from kcde.metrics import NEGATIVE_NORMALISER
 from kcde.names import AS_PUBLISHED
 from kcde.seeding import rng_of, row_seed
@@ -34,19 +33,11 @@ _UNIT = "density"
 _LOG_ROOT_TWO_PI = float(0.5 * np.log(2.0 * np.pi))
 
 
-class Repetition(NamedTuple):
-    """Training pairs (n, 1), (n, 2), and the points y (3000, 2) of the evaluation."""
-
-    X: np.ndarray
-    Y: np.ndarray
-    evaluated: np.ndarray
-
-
-def repetition(number: int, points: int) -> Repetition:
-    """Return the data of a repetition."""
-    X, Y = made_up.donut_draw(points, rng_of(Donut.name, number))
+def repetition(number: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return training pairs (n, 1), (n, 2), and the points y (3000, 2) of the evaluation."""
     rng = rng_of(f"{Donut.name}-evaluated", number)
-    return Repetition(X, Y, rng.uniform(*made_up.DONUT_BOX, (EVALUATED, 2)))
+    evaluated = rng.uniform(*made_up.DONUT_BOX, (EVALUATED, 2))
+    return *made_up.donut_draw(points, rng_of(Donut.name, number)), evaluated
 
 
 def grid() -> tuple[np.ndarray, np.ndarray]:
@@ -77,34 +68,25 @@ class Donut(Conditional):
     repetitions: int = sized(2, 10, 10, "How often points are drawn and fitted.", at_least=1)
     points: int = sized(5, 75, 75, "Points around each of the 50 means.", at_least=1)
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that evaluates the densities, on a grid as well for repetition 0."""
-
-        def training(number: int) -> tuple:
-            drawn = repetition(number, self.points)
-            return drawn.X, drawn.Y, row_seed(self.name, number)
-
-        fitted = self.fits(training)
-
-        def work(number: int) -> Outcome:
-            drawn = repetition(number, self.points)
-            model, fitting = fitted(number)
-            found, seconds = attempt(self._densities, model, number, drawn.evaluated)
-            sizes = {"n_train": len(drawn.X), "n_test": len(drawn.evaluated), "dim": 1}
-            row = self.row(number, seed=row_seed(self.name, number), backend=self.device, **sizes)
-            rows = _rows(row, drawn, found, fitting + seconds)
-            if isinstance(found, Exception):
-                return Outcome(rows, [{}])
-            shown = {"grid": found["grid"]} if "grid" in found else {}
-            return Outcome(rows, [self.chosen(model)], shown)
-
-        return work
+    def outcome(self, unit: int) -> Outcome:
+        """Evaluate the densities, on a grid as well for repetition 0."""
+        (X, Y, evaluated), seed = repetition(unit, self.points), row_seed(self.name, unit)
+        model, fitting = self.fitted(X, Y, seed)
+        found, seconds = attempt(self._densities, model, unit, evaluated)
+        sizes = {"n_train": len(X), "n_test": len(evaluated), "dim": 1}
+        row = self.row(unit, seed=seed, backend=self.device, **sizes)
+        rows = _rows(row, evaluated, found, fitting + seconds)
+        if isinstance(found, Exception):
+            return Outcome(rows, [{}])
+        shown = {"grid": found["grid"]} if "grid" in found else {}
+        return Outcome(rows, [self.chosen(model)], shown)
 
     def _densities(self, model, number: int, evaluated: np.ndarray) -> dict[str, np.ndarray]:
         """Return the densities and shares to score, a row each x of `INPUTS`, on the host."""
         if self.estimator == "GaussianProcess" and self.variant == AS_PUBLISHED:
             model = UnitVarianceGaussian(model)
-        at, Y = self.place(np.array(INPUTS, dtype=np.float64)[:, None]), self.place(evaluated)
+        inputs = np.array(INPUTS, dtype=np.float64)[:, None]
+        at, Y, nodes = (asarray(each, self.device) for each in (inputs, evaluated, grid()[1]))
         found = {"evaluated": to_numpy(model.density_at(Y)(at))}
         # What is only too small for a double has a finite logarithm, and does not count.
         nonpositive = np.isneginf(to_numpy(model.log_density_at(Y)(at)))
@@ -112,7 +94,7 @@ class Donut(Conditional):
         if isinstance(model, CDO) and model.weights == "signed":
             found[NEGATIVE_NORMALISER] = to_numpy(model.has_negative_normaliser(at))
         if number == 0:
-            found["grid"] = to_numpy(model.density_at(self.place(grid()[1]))(at))
+            found["grid"] = to_numpy(model.density_at(nodes)(at))
         return found
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
@@ -150,11 +132,11 @@ class UnitVarianceGaussian:
         return lambda X: array_namespace(Y).exp(self.log_density_at(Y)(X))
 
 
-def _rows(row: dict, drawn: Repetition, found: dict | Exception, seconds: float) -> list[dict]:
+def _rows(row: dict, evaluated, found: dict | Exception, seconds: float) -> list[dict]:
     """Return the rows of a repetition."""
     rows = []
     for place, x in enumerate(INPUTS):
-        joint = made_up.donut_joint_density(x, drawn.evaluated)
+        joint = made_up.donut_joint_density(x, evaluated)
         exact = joint / made_up.donut_marginal_density(x)
         here, zero = row | {"setting": scores.setting(x=x)}, np.zeros_like(joint)
         if isinstance(found, Exception):

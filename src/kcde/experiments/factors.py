@@ -23,18 +23,8 @@ from kcde.arrays import asarray, take_columns, to_numpy
 from kcde.data import catalogue as tables
 from kcde.data import made_up, names
 from kcde.data.loaders import load, removed_from
-from kcde.experiments import methods
-from kcde.experiments.base import (
-    PAPER,
-    ArrayExperiment,
-    MethodExperiment,
-    Outcome,
-    Work,
-    attempt,
-    parameter,
-    sized,
-    stacked,
-)
+from kcde.experiments import base, methods
+from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.joint import JointDensity, parents
 from kcde.metrics import NLL
 from kcde.names import fitted
@@ -159,20 +149,16 @@ def columns(dataset: str) -> int:
 
 def grid_runs(scale: str, dataset: str) -> dict[str, int]:
     """Return the parameter `runs` where grid data are repeated more often than others."""
-    return {"runs": 10} if scale == PAPER and names.is_grid(dataset) else {}
+    return {"runs": 10} if scale == base.PAPER and names.is_grid(dataset) else {}
 
 
 @dataclass(frozen=True)
-class ProblemExperiment(MethodExperiment):
+class ProblemExperiment(base.MethodExperiment):
     """One method on the rows of a joint density."""
 
     reads_files = True
 
     tuning_rows: int | None = sized(100, 500, 2000, "Rows that take part in a selection, at most.")
-
-    def raw_data(self) -> list[str]:
-        """Return the data set, where it is none that is generated."""
-        return [] if names.is_grid(self.dataset) else super().raw_data()
 
     def open(self) -> Problem:
         """Return the problem."""
@@ -184,6 +170,7 @@ class ProblemExperiment(MethodExperiment):
 
 
 GRIDS = tuple(f"grid-{n}" for n in (200, 400, 700, 1000, 1400, 2000, 4000, 8000))
+ORDERS = ("shuffled", "stored")
 _NODES_OF_A_JOB = 8
 
 
@@ -205,9 +192,7 @@ class Factors(ProblemExperiment, ArrayExperiment):
 
     nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
-    order: str = parameter(
-        "shuffled", "Training rows: shuffled, or as stored.", choices=("shuffled", "stored")
-    )
+    order: str = parameter("shuffled", "Training rows: shuffled, or as stored.", choices=ORDERS)
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
 
     @classmethod
@@ -243,42 +228,37 @@ class Factors(ProblemExperiment, ArrayExperiment):
         stored = self.order == "stored"
         return open_problem(self.dataset, self.data_dir, self.catalogue, stored=stored)
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that fits and scores the factors of a run."""
+    def outcome(self, unit: int) -> Outcome:
+        """Fit and score the factors of a run."""
         problem, backend = self.data, methods.backend_of(self.unfitted(0), self.backend)
-        graph = parents(self.graph, problem.dim)
+        graph, split = parents(self.graph, problem.dim), problem.split(unit)
         named = self.graph if isinstance(self.graph, str) else _from_one(self.graph)
+        train, test = (asarray(rows, backend) for rows in (split.train, split.test))
+        model = JointDensity(self.unfitted(problem.seed(unit)), graph)
 
-        def factor(model: JointDensity, node: int, train, test) -> tuple:
+        def factor(node: int) -> tuple:
             """Return a factor, and its log density of each test row."""
             fitted_factor = model.fit_factor(node - 1, train)
             X = take_columns(test, np.array(graph[node - 1], dtype=int))
             return fitted_factor, to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
 
-        def work(run: int) -> Outcome:
-            split = problem.split(run)
-            data = asarray(split.train, backend), asarray(split.test, backend)
-            model = JointDensity(self.unfitted(problem.seed(run)), graph)
-            outcome, curves = Outcome([]), []
-            for node in self.wanted:
-                before = _from_one(graph)[node - 1]
-                setting = scores.setting(graph=named, node=node, parents=before)
-                row = self.row(run, setting=setting, backend=backend) | problem.sizes(run, split)
-                found, seconds = attempt(factor, model, node, *data)
-                chosen, curve = {"run": run, "node": node}, np.full(len(split.test), np.nan)
-                if isinstance(found, Exception):
-                    row |= scores.failed(NLL, found, "nats")
-                else:
-                    fitted_factor, curve = found
-                    row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
-                    chosen |= methods.chosen(fitted_factor)
-                outcome.rows.append(row)
-                outcome.chosen.append(chosen)
-                curves.append(curve)
-            outcome.arrays["log_density"] = np.stack(curves)
-            return outcome
-
-        return work
+        outcome, curves = Outcome([]), []
+        for node in self.wanted:
+            setting = scores.setting(graph=named, node=node, parents=_from_one(graph)[node - 1])
+            row = self.row(unit, setting=setting, backend=backend) | problem.sizes(unit, split)
+            found, seconds = attempt(factor, node)
+            chosen, curve = {"run": unit, "node": node}, np.full(len(split.test), np.nan)
+            if isinstance(found, Exception):
+                row |= scores.failed(NLL, found, "nats")
+            else:
+                fitted_factor, curve = found
+                row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
+                chosen |= methods.chosen(fitted_factor)
+            outcome.rows.append(row)
+            outcome.chosen.append(chosen)
+            curves.append(curve)
+        outcome.arrays["log_density"] = np.stack(curves)
+        return outcome
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""
@@ -287,7 +267,7 @@ class Factors(ProblemExperiment, ArrayExperiment):
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the log densities, and whose they are."""
-        return stacked(outcomes) | {"nodes": np.array(self.wanted)}
+        return super().arrays(outcomes) | {"nodes": np.array(self.wanted)}
 
 
 def _from_one(graph: list) -> list[list[int]]:

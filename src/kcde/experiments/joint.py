@@ -27,19 +27,9 @@ import pandas as pd
 
 from kcde import scores
 from kcde.data import made_up, names
-from kcde.experiments import methods
-from kcde.experiments.base import MethodExperiment, Outcome, Work, attempt, parameter, sized
-from kcde.experiments.factors import (
-    GRIDS,
-    Factors,
-    Problem,
-    ProblemExperiment,
-    Split,
-    grid_runs,
-    information,
-    jobs_of,
-    open_problem,
-)
+from kcde.experiments import factors, methods
+from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
+from kcde.experiments.factors import Factors, Problem, ProblemExperiment
 from kcde.methods import METHODS
 from kcde.metrics import NLL
 from kcde.normalisers import logsumexp
@@ -60,7 +50,9 @@ class Joint(MethodExperiment):
     name = "joint"
     datasets = Factors.datasets
     methods = (*Factors.methods, "NADE", EXACT)
-    only = Factors.only | {EXACT: (*GRIDS, "grid-2000-frequency-2", "grid-2000-frequency-3")}
+    only = Factors.only | {
+        EXACT: (*factors.GRIDS, "grid-2000-frequency-2", "grid-2000-frequency-3")
+    }
     smoke = Factors.smoke
     beside = (EXACT,)
 
@@ -73,7 +65,7 @@ class Joint(MethodExperiment):
     @classmethod
     def needs(cls, dataset: str, method: str) -> list[tuple[str, str, str]]:
         """Return the jobs of the factors, where a method has any."""
-        return jobs_of(dataset, method) if _is_sum(method) else []
+        return factors.jobs_of(dataset, method) if _is_sum(method) else []
 
     @classmethod
     def estimators(cls, method: str) -> list[str]:
@@ -86,7 +78,7 @@ class Joint(MethodExperiment):
 
     def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
         """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
-        info, blocks, nodes = information(self.files), [], []
+        info, blocks, nodes = factors.information(self.files), [], []
         for path in self.files:
             arrays = scores.arrays_beside(path)
             blocks.append(arrays["log_density"])
@@ -100,31 +92,26 @@ class Joint(MethodExperiment):
         """Return the number of runs."""
         return len(self.data[2])
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that sums the factors of a run."""
+    def outcome(self, unit: int) -> Outcome:
+        """Sum the factors of a run."""
         info, frame, log_density = self.data
         dims = [len(info["columns"])]
         if every := info["every_dimension"]:
             before = [max(each, default=0) for each in info["parents"]]
             dims = [d for d in range(1, len(before) + 1) if max(before[:d]) <= d]
+        each, of_run = log_density[unit], frame[frame["split"] == unit]
+        rows = [self._row(of_run.head(d), {"dim": d} if every else {}) for d in dims]
+        chosen = [one for one in info["chosen"] if one["run"] == unit]
+        return Outcome(rows, chosen, {"factor_log_density": each, "log_density": each.sum(axis=0)})
 
-        def work(run: int) -> Outcome:
-            each, of_run = log_density[run], frame[frame["split"] == run]
-            rows = [self._row(of_run.head(d), {"dim": d} if every else {}) for d in dims]
-            chosen = [one for one in info["chosen"] if one["run"] == run]
-            arrays = {"factor_log_density": each, "log_density": each.sum(axis=0)}
-            return Outcome(rows, chosen, arrays)
-
-        return work
-
-    def _row(self, factors: pd.DataFrame, axes: dict) -> dict:
+    def _row(self, rows: pd.DataFrame, axes: dict) -> dict:
         """Return the sum over some factors of one run; failed where one of them is."""
-        told = factors.iloc[0][["n_train", "n_test", "backend", "seed"]]
-        row = self.row(factors["split"].iloc[0], setting=scores.setting(**axes), **told)
-        row |= {"dim": len(factors), "seconds": factors["seconds"].sum()}
-        failed = factors[factors["status"] != "ok"].drop_duplicates("detail")
+        told = rows.iloc[0][["n_train", "n_test", "backend", "seed"]]
+        row = self.row(rows["split"].iloc[0], setting=scores.setting(**axes), **told)
+        row |= {"dim": len(rows), "seconds": rows["seconds"].sum()}
+        failed = rows[rows["status"] != "ok"].drop_duplicates("detail")
         why = "; ".join(f"node {each.node}: {each.detail}" for each in failed.itertuples())
-        total = np.nan if len(failed) else factors["value"].sum()
+        total = np.nan if len(failed) else rows["value"].sum()
         return row | scores.cell(NLL, total, "nats", np.nan if why else 0.0, why)
 
     def info(self) -> dict:
@@ -150,7 +137,9 @@ class JointNetwork(ProblemExperiment, Joint):
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return the number of runs, and numbers of columns, where these depend on the data."""
         every = names.is_grid(dataset) and names.grid_name(dataset).every_dimension
-        return grid_runs(scale, dataset) | ({"dims": (2, 3, 5, 10, 15, 20)} if every else {})
+        return factors.grid_runs(scale, dataset) | (
+            {"dims": (2, 3, 5, 10, 15, 20)} if every else {}
+        )
 
     @property
     def trained_dims(self) -> tuple[int, ...]:
@@ -161,14 +150,10 @@ class JointNetwork(ProblemExperiment, Joint):
         """Return how many numbers of columns are trained on."""
         return len(self.trained_dims)
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that trains on some columns, run after run."""
-        splits = [self.data.split(run) for run in range(self.runs)]
-        return lambda unit: self._trained(splits, self.trained_dims[unit])
-
-    def _trained(self, splits: list[Split], dim: int) -> Outcome:
+    def outcome(self, unit: int) -> Outcome:
         """Train on the first columns of each run, and score it."""
-        problem, found = self.data, Outcome([])
+        problem, found, dim = self.data, Outcome([]), self.trained_dims[unit]
+        splits = [problem.split(run) for run in range(self.runs)]
         curves = np.full((self.runs, ORDERS + 1, len(splits[0].test)), np.nan)
 
         def fitted(run: int):
@@ -212,33 +197,27 @@ class Exact(Joint):
 
     def open(self) -> Problem:
         """Return the grid data: no other density is known."""
-        return open_problem(self.dataset, "")
+        return factors.open_problem(self.dataset, "")
 
     def count(self) -> int:
         """Return the number of runs."""
         return self.runs
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that scores a run."""
+    def outcome(self, unit: int) -> Outcome:
+        """Score a run."""
         problem, frequency = self.data, names.grid_name(self.dataset).frequency
-        entropy = made_up.grid_entropy(problem.dim)
-        dims = range(1, problem.dim + 1) if problem.every_dimension else [problem.dim]
-
-        def work(run: int) -> Outcome:
-            split = problem.split(run)
-            log_std = np.log(split.std)
-            terms = (made_up.grid_log_density(problem.rows(run)[1], frequency) + log_std).T
-            common = self.row(run, variant=EXACT, backend="numpy") | problem.sizes(run, split)
-            rows = []
-            for d in dims:
-                row = common | {"dim": d, "setting": problem.setting(d)}
-                left, alone = (entropy - log_std)[:d].sum(), -log_std[:d].sum()
-                values = (-terms[:d].sum(axis=0).mean(), left, alone)
-                cells = zip((NLL, "entropy", "independence"), values, strict=True)
-                rows += [row | scores.cell(*each, "nats", 0.0) for each in cells]
-            return Outcome(rows, arrays={"factor_log_density": terms})
-
-        return work
+        entropy, split = made_up.grid_entropy(problem.dim), problem.split(unit)
+        log_std = np.log(split.std)
+        terms = (made_up.grid_log_density(problem.rows(unit)[1], frequency) + log_std).T
+        common = self.row(unit, variant=EXACT, backend="numpy") | problem.sizes(unit, split)
+        rows = []
+        for d in range(1, problem.dim + 1) if problem.every_dimension else [problem.dim]:
+            row = common | {"dim": d, "setting": problem.setting(d)}
+            left, alone = (entropy - log_std)[:d].sum(), -log_std[:d].sum()
+            values = (-terms[:d].sum(axis=0).mean(), left, alone)
+            cells = zip((NLL, "entropy", "independence"), values, strict=True)
+            rows += [row | scores.cell(*each, "nats", 0.0) for each in cells]
+        return Outcome(rows, arrays={"factor_log_density": terms})
 
 
 def _is_sum(method: str) -> bool:

@@ -46,41 +46,37 @@ class BoostedResiduals:
     the loss of a row.
     """
 
-    def __init__(self, random_state: int = 0):
+    def __init__(self, random_state: int):
         self.random_state = random_state
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> "BoostedResiduals":
         """Fit to pairs, shapes (n, d) and (n, 1)."""
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
         rng = rng_of("boosting", self.random_state)
         order, count = rng.permutation(len(X)), len(X) // 5
         held, rest = order[:count], order[count:]
-        self._trees = self.regression(X[rest], Y[rest, 0])
+        given = {"early_stopping": True, "random_state": self.random_state}
+        trees = HistGradientBoostingRegressor(max_iter=2000, **given)
+        self._trees = trees.fit(X[rest], Y[rest, 0])
         self._residuals = self._residuals_of(X[held], Y[held])[:5000]
         self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
         self._weight = weight_of_floor(len(X))
         folds = kfold(len(self._residuals), 5, rng)
-        candidates = BANDWIDTHS * self._residuals.std()
-        found = [self._held_out(folds, float(bandwidth)) for bandwidth in candidates]
-        self.bandwidth_ = float(candidates[int(np.argmax(found))])
+        every = self._residuals
+
+        def held_out(bandwidth: float) -> float:
+            return sum(self._mixed(every[k], np.delete(every, k), bandwidth).sum() for k in folds)
+
+        self.bandwidth_ = max((BANDWIDTHS * every.std()).tolist(), key=held_out)
         return self
 
     def log_density(self, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         """Return log p(y|x), nats, shape (n,)."""
         return self._mixed(self._residuals_of(X, Y), self._residuals, self.bandwidth_)
 
-    def regression(self, X: np.ndarray, y: np.ndarray):
-        """Return a fitted regression of y (n,) on X (n, d)."""
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        given = {"early_stopping": True, "random_state": self.random_state}
-        return HistGradientBoostingRegressor(max_iter=2000, **given).fit(X, y)
-
     def _residuals_of(self, X, Y) -> np.ndarray:
         return Y[:, 0] - self._trees.predict(X)
-
-    def _held_out(self, folds, bandwidth: float) -> float:
-        every = self._residuals
-        return sum(self._mixed(every[k], np.delete(every, k), bandwidth).sum() for k in folds)
 
     def _mixed(self, at: np.ndarray, centres: np.ndarray, bandwidth: float) -> np.ndarray:
         """Return the log density of residuals under a kernel density with the floor."""
@@ -95,9 +91,6 @@ class BoostedResiduals:
 
 class LinearGaussian:
     """Ordinary least squares with a constant, and a normal distribution of the residuals."""
-
-    def __init__(self, random_state: int = 0):
-        self.random_state = random_state
 
     def fit(self, X: np.ndarray, Y: np.ndarray) -> "LinearGaussian":
         """Fit to pairs, shapes (n, d) and (n, 1)."""
@@ -114,8 +107,8 @@ class LinearGaussian:
         return np.column_stack([np.ones(len(X)), X])
 
 
-# Methods of this experiment alone, which have no estimator.
-REGRESSORS = {"boosting": BoostedResiduals, "linear": LinearGaussian}
+# Methods of this experiment alone, which have no estimator, to what makes one of a seed.
+REGRESSORS = {"boosting": BoostedResiduals, "linear": lambda seed: LinearGaussian()}
 
 
 @dataclass(frozen=True)
@@ -174,8 +167,8 @@ class LargeN(MethodExperiment):
         rows = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
         if self.options.get("selection") == "likelihood":
             rows = self.tuning_rows
-        given = (self.method, self.estimator, self.options, self.seed, rows)
-        return Standardised(methods.build(*given))
+        made = methods.build(self.method, self.estimator, self.options, self.seed, rows)
+        return Standardised(made)
 
     @property
     def seed(self) -> int:

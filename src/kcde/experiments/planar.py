@@ -23,16 +23,7 @@ from kcde.arrays import asarray, resolve_backend, to_numpy
 from kcde.data import made_up
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import methods
-from kcde.experiments.base import (
-    SMOKE,
-    ArrayExperiment,
-    Outcome,
-    Work,
-    attempt,
-    parameter,
-    sized,
-    stacked,
-)
+from kcde.experiments.base import SMOKE, ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.joint import Draws, sampler_kind, sampler_of
 from kcde.kernels import median_trick
 from kcde.methods import METHODS
@@ -54,6 +45,7 @@ HISTORY |= {"history_mmd2": "mmd2_biased"}
 NODES = 100
 SNAPSHOT_SAMPLES = 1000
 
+# Iterations of figure 2 and of figure 3; those that are reached are kept, and the last.
 _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)
 _THOUSANDTHS = "1e-3"
@@ -72,12 +64,6 @@ def points(dataset: str, seed: int) -> Points:
     """Return the data of a seed, the same for every method."""
     train, test = made_up.planar_of_seed(dataset, seed)
     return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
-
-
-def snapshots(dataset: str, iterations: int) -> tuple[int, ...]:
-    """Return the iterations of figure 2 (ring) or 3 that are reached, and the last."""
-    wanted = _RING_SNAPSHOTS if dataset == "ring" else _SNAPSHOTS
-    return (*(number for number in wanted if number < iterations), iterations)
 
 
 @dataclass(frozen=True)
@@ -115,40 +101,42 @@ class Planar(ArrayExperiment):
 
     def unfitted(self, seed: int):
         """Return the unfitted estimator of one seed."""
-        reached = snapshots(self.dataset, self.iterations)
-        trained = {"iterations": self.iterations, "snapshots": reached}
+        wanted, last = _RING_SNAPSHOTS if self.dataset == "ring" else _SNAPSHOTS, self.iterations
+        reached = (*(number for number in wanted if number < last), last)
+        trained = {"iterations": last, "snapshots": reached}
         known = estimator_class(self.estimator)._get_param_names()
         options = dict(self.options) | {name: trained[name] for name in trained if name in known}
         return methods.build(self.method, self.estimator, options, self.seed_of(seed))
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that fits, draws and scores under a seed."""
-        backend = methods.backend_of(self.unfitted(0), self.backend)
-        warm = False
+    @cached_property
+    def shown(self) -> list[int]:
+        """The seed that the figures show, the first that this process fits; empty before."""
+        return []
 
-        def work(seed: int) -> Outcome:
-            nonlocal warm
-            here = points(self.dataset, seed)
-            model, fitting = attempt(fit, self.unfitted(seed), here.train, backend)
-            sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
-            row = self.row(seed, backend=backend, seed=self.seed_of(seed), **sizes)
-            history = getattr(getattr(model, "estimator", None), "history_", None) or {}
-            arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
-            found, seconds = attempt(self._measured, model, here, seed, warm)
-            if isinstance(found, Exception):
-                return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
-            row["seconds"] = fitting + seconds
-            arrays["samples"], cells = found
-            chosen = methods.chosen(model.estimator)
-            inside = here.test[np.isfinite(model.log_density(here.test))]
-            cells += methods.optimum_cells(model.estimator, np.empty((len(inside), 0)), inside)
-            if not warm:
-                rng = rng_of("planar-snapshots", self.dataset, self.method)
-                arrays |= {"train": here.train, "test": here.test, **pictures(model, rng)}
-                warm = True
-            return Outcome([row | cell for cell in cells], [chosen], arrays)
-
-        return work
+    def outcome(self, unit: int) -> Outcome:
+        """Fit, draw and score under a seed."""
+        backend, here = (
+            methods.backend_of(self.unfitted(0), self.backend),
+            points(self.dataset, unit),
+        )
+        model, fitting = attempt(fit, self.unfitted(unit), here.train, backend)
+        sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
+        row = self.row(unit, backend=backend, seed=self.seed_of(unit), **sizes)
+        history = getattr(getattr(model, "estimator", None), "history_", None) or {}
+        arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
+        found, seconds = attempt(self._measured, model, here, unit)
+        if isinstance(found, Exception):
+            return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
+        row["seconds"] = fitting + seconds
+        arrays["samples"], cells = found
+        chosen = methods.chosen(model.estimator)
+        inside = here.test[np.isfinite(model.log_density(here.test))]
+        cells += methods.optimum_cells(model.estimator, np.empty((len(inside), 0)), inside)
+        if not self.shown:
+            rng = rng_of("planar-snapshots", self.dataset, self.method)
+            arrays |= {"train": here.train, "test": here.test, **pictures(model, rng)}
+            self.shown.append(unit)
+        return Outcome([row | cell for cell in cells], [chosen], arrays)
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the samples of all seeds, float32, NaN where one failed; and what figures show."""
@@ -158,15 +146,15 @@ class Planar(ArrayExperiment):
         arrays = {"samples_all": samples.astype(np.float32)}
         told = [{name: each[name] for name in HISTORY if name in each} for each in found]
         if iterations := [each["history_iteration"] for each in told if each]:
-            arrays |= stacked([Outcome([], arrays=each) for each in told])
+            arrays |= super().arrays([Outcome([], arrays=each) for each in told])
             arrays["history_iteration"] = max(iterations, key=len)
         shown = next((each for each in found if "surface_x" in each), {})
         return arrays | {name: shown[name] for name in shown if name not in HISTORY}
 
-    def _measured(self, model: "PlanarModel", here: Points, seed: int, warm: bool) -> tuple:
+    def _measured(self, model: "PlanarModel", here: Points, seed: int) -> tuple:
         """Return the samples, and score cells of the model; timed when everything is warm."""
         count = self.samples or len(here.test)
-        if not warm:
+        if not self.shown:
             model.draw(count, rng_of("planar-warm-up"), self.method)
         rng = rng_of("planar-samples", self.dataset, self.method, seed)
         # Processor time, which other jobs of the machine affect little, has no work of a device.
@@ -177,16 +165,14 @@ class Planar(ArrayExperiment):
         elapsed = clock() - started
         # Draws of a learned sampler are independent and so effective each.
         size = draws.diagnostics.get("effective_sample_size", count)
-        measured = {"sampling_time": (elapsed, "s")}
-        measured["effective_samples_per_second"] = (size / elapsed, "samples/s")
-        for name, value in draws.diagnostics.items():
-            measured[name] = (value, "samples" * name.startswith("effective"))
+        units = {"sampling_time": "s", "effective_samples_per_second": "samples/s"}
+        units |= {name: "samples" * name.startswith("effective") for name in draws.diagnostics}
         there = asarray(draws.samples, model.backend)
         cells = []
         for name, data in ((MMD, here.test), (f"{MMD}_train", here.train)):
             squared = mmd2_unbiased(there, asarray(data, model.backend), here.bandwidth)
             cells.append(scores.cell(name, 1e3 * squared, _THOUSANDTHS))
-        cells += [scores.cell(name, *each) for name, each in measured.items()]
+        cells += scores.cells(units, (elapsed, size / elapsed, *draws.diagnostics.values()))
         cells += likelihood_cells(self.dataset, model, here.test)
         return draws.samples, cells + _training_cells(model.estimator)
 
@@ -263,12 +249,11 @@ def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarr
     margin = _MARGIN * (upper - lower)
     x, y = np.linspace(lower - margin, upper + margin, NODES, axis=1)
     nodes = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    shape = (NODES, NODES)
     found = {"surface_x": x, "surface_y": y}
-    found["surface_log_density"] = model.log_density(nodes).reshape(shape)
+    found["surface_log_density"] = model.log_density(nodes).reshape(NODES, NODES)
     if hasattr(model.estimator, "natural_parameter"):
         f = model.estimator.natural_parameter(None, model.scaled(nodes))
-        found["surface_f"] = to_numpy(f).reshape(shape)
+        found["surface_f"] = to_numpy(f).reshape(NODES, NODES)
     if iterations := getattr(model.estimator, "snapshots_", ()):
         sampled = model.estimator.sample_snapshot
         drawn = [to_numpy(sampled(each, None, SNAPSHOT_SAMPLES, rng))[0] for each in iterations]
@@ -284,15 +269,14 @@ def likelihood_cells(dataset: str, model: PlanarModel, test: np.ndarray) -> list
     of the others and the number of those points are reported as well.
     """
     found, exact = model.log_density(test), made_up.planar_log_density(dataset, test)
-    inside = np.isfinite(found)
-    error = model.log_z[1]
-    cells = [scores.cell(NLL, -found.mean(), "nats", error)]
-    cells.append(scores.cell(f"{NLL}_exact", -exact.mean(), "nats"))
-    cells.append(scores.cell("points_without_density", np.sum(~inside), "points"))
-    if not inside.all():
-        cells.append(scores.cell(f"{NLL}_inside", -found[inside].mean(), "nats", error))
-        cells.append(scores.cell(f"{NLL}_exact_inside", -exact[inside].mean(), "nats"))
-    return cells
+    inside, error = np.isfinite(found), model.log_z[1]
+
+    def both(rows, ending: str = "") -> list[dict]:
+        ours = scores.cell(f"{NLL}{ending}", -found[rows].mean(), "nats", error)
+        return [ours, scores.cell(f"{NLL}_exact{ending}", -exact[rows].mean(), "nats")]
+
+    beyond = scores.cell("points_without_density", np.sum(~inside), "points")
+    return [*both(slice(None)), beyond, *([] if inside.all() else both(inside, "_inside"))]
 
 
 def _training_cells(estimator) -> list[dict]:

@@ -30,7 +30,7 @@ from kcde.data import catalogue as tables
 from kcde.data.loaders import Dataset, Rows, load, raw_file, read_table
 from kcde.estimators import Standardised
 from kcde.experiments import methods
-from kcde.experiments.base import ArrayExperiment, Outcome, Work, attempt, parameter, sized
+from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.methods import METHODS
 from kcde.normalisers import GaussianProposal, importance_sampling
 from kcde.seeding import rng_of, split_seed
@@ -192,10 +192,6 @@ class RBenchmark(ArrayExperiment):
         training = {"patience": iterations // 5, "learning_rate": 1e-4 * speed}
         own = cls.options_of(METHODS[method], dataset)
         return {"options": {"iterations": iterations} | training | own}
-
-    def open(self) -> Dataset:
-        """Return the data set."""
-        return load(self.dataset, self.data_dir, catalogue=self.catalogue)
 
     @cached_property
     def device(self) -> str:
@@ -363,16 +359,12 @@ class LargerSets(RBenchmark):
         """Return the data set with its own splits."""
         return open_larger(self.dataset, self.data_dir, self.catalogue)
 
-    def begin(self, units: list[int]) -> Work:
-        """Fit as on the R sets, or say of each split what a fit would need."""
+    def outcome(self, split: int) -> Outcome:
+        """Fit as on the R sets, or say of a split what a fit would need."""
         most = _MOST_ROWS.get(self.method, np.inf)
-        if max(len(self.rows_of(split)[0]) for split in range(self.splits)) <= most:
-            return super().begin(units)
+        if max(len(self.rows_of(each)[0]) for each in range(self.splits)) <= most:
+            return super().outcome(split)
         why = f"not fitted: a fit takes {MOST_SECONDS:.0f} s from about {most} rows on"
-
-        def skipped(split: int) -> Outcome:
-            row = self.row(split)
-            needed = MOST_SECONDS * (row["n_train"] / most) ** 3.0
-            return Outcome([row | scores.cell(names.NEEDED_SECONDS, needed, "s", detail=why)], [{}])
-
-        return skipped
+        row = self.row(split)
+        needed = MOST_SECONDS * (row["n_train"] / most) ** 3.0
+        return Outcome([row | scores.cell(names.NEEDED_SECONDS, needed, "s", detail=why)], [{}])

@@ -66,9 +66,18 @@ class Samples(ProblemExperiment, ArrayExperiment):
         return jobs_of(dataset, method) if of_factors else []
 
     def open(self) -> Problem:
-        """Return the problem, of all columns or the shown pair."""
-        problem = super().open()
-        return problem if self.columns == "all" else _pair_of(problem)
+        """Return the problem, of all columns or the shown pair, with the runs and seeds of all."""
+        whole = super().open()
+        if self.columns == "all":
+            return whole
+        places = [node - 1 for node in whole.shown_pair]
+
+        def rows(run: int) -> tuple:
+            return tuple(every[:, places] for every in whole.rows(run))
+
+        columns = tuple(whole.columns[place] for place in places)
+        shown = {"shown_pair": (1, 2), "places": whole.shown_pair}
+        return replace(whole, columns=columns, rows=rows, **shown)
 
     @cached_property
     def known(self) -> list[dict] | None:
@@ -135,18 +144,6 @@ class Samples(ProblemExperiment, ArrayExperiment):
         return methods.backend_of(self.unfitted(0), self.backend)
 
 
-def _pair_of(whole: Problem) -> Problem:
-    """Return the two shown columns: the rows, runs and seeds of all, and no other column."""
-    places = [node - 1 for node in whole.shown_pair]
-    columns = tuple(whole.columns[place] for place in places)
-
-    def rows(run: int) -> tuple:
-        return tuple(every[:, places] for every in whole.rows(run))
-
-    shown = {"shown_pair": (1, 2), "places": whole.shown_pair}
-    return replace(whole, columns=columns, rows=rows, **shown)
-
-
 def fit(job: Samples, problem: Problem, train, known: list[dict] | None = None):
     """Return the fitted `JointDensity`, or the estimator itself where the job has no graph.
 
@@ -155,12 +152,11 @@ def fit(job: Samples, problem: Problem, train, known: list[dict] | None = None):
     estimator = job.unfitted(problem.seed(RUN))
     if job.graph is None:
         return estimator.fit(None, train)
-    if known is None:
-        return JointDensity(estimator, job.graph).fit(None, train)
-    names = estimator.get_params(deep=False)
-    given = [{name: chosen[name] for name in chosen if name in names} for chosen in known]
-    each = [job.unfitted(problem.seed(RUN)).set_params(**chosen) for chosen in given]
-    return JointDensity(each, job.graph).fit(None, train)
+    if known is not None:
+        names = estimator.get_params(deep=False)
+        given = [{name: chosen[name] for name in chosen if name in names} for chosen in known]
+        estimator = [job.unfitted(problem.seed(RUN)).set_params(**chosen) for chosen in given]
+    return JointDensity(estimator, job.graph).fit(None, train)
 
 
 def _reference(problem: Problem, split: Split, seed: int) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.arrays import asarray, resolve_backend
-from kcde.experiments.base import Experiment, Outcome, Work, attempt, parameter
+from kcde.experiments.base import Experiment, Outcome, attempt, parameter
 from kcde.experiments.samples import METRIC
 from kcde.metrics import DIVERGENCE_RATE, P_VALUE, R_HAT, median_bandwidth, relative_similarity_test
 from kcde.names import EXACT_DRAWS
@@ -82,25 +82,20 @@ class Similarity(Experiment):
         """Return the number of variants of the test, each of all seeds."""
         return len(self.data)
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that tests all seeds with a variant."""
-        variants, backend = list(self.data), resolve_backend(self.backend)
+    def outcome(self, unit: int) -> Outcome:
+        """Test all seeds with a variant."""
+        (variant, pair), backend = [*self.data.items()][unit], resolve_backend(self.backend)
         named = {"dataset": self.dataset, "method": f"H0: {self.method} closer than KCEF"}
-        named |= {"metric": P_VALUE, "unit": ""}
-
-        def work(unit: int) -> Outcome:
-            variant = variants[unit]
-            pair, rows, values = self.data[variant], [], []
-            sizes = pair[0].frame.groupby("split")[["dim", "n_train", "n_test"]].first()
-            for seed, first in sizes.iterrows():
-                row = self.row(seed, **named, variant=variant, backend=backend) | first.to_dict()
-                tested, numbers = _test(pair, variant, seed, backend)
-                rows += [row | each for each in (tested, *_mixing(pair, seed))]
-                values.append(numbers)
-            names = [f"{variant}/{each}" for each in _STATISTICS]
-            return Outcome(rows, arrays=dict(zip(names, np.array(values).T, strict=True)))
-
-        return work
+        named |= {"metric": P_VALUE, "unit": "", "variant": variant, "backend": backend}
+        rows, values = [], []
+        sizes = pair[0].frame.groupby("split")[["dim", "n_train", "n_test"]].first()
+        for seed, first in sizes.iterrows():
+            row = self.row(seed, **named) | first.to_dict()
+            tested, numbers = _test(pair, variant, seed, backend)
+            rows += [row | each for each in (tested, *_mixing(pair, seed))]
+            values.append(numbers)
+        names = [f"{variant}/{each}" for each in _STATISTICS]
+        return Outcome(rows, arrays=dict(zip(names, np.array(values).T, strict=True)))
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return the statistics of each variant."""

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import to_numpy
-from kcde.data.loaders import Dataset, load
+from kcde.arrays import asarray, to_numpy
 from kcde.experiments._conditional import COMPARED, FLOWS, SMOOTHERS, Conditional
-from kcde.experiments.base import SCALES, Outcome, Work, attempt, parameter, sized, stacked
+from kcde.experiments.base import SCALES, Outcome, attempt, parameter, sized
 from kcde.methods import METHODS
 from kcde.metrics import SMAE, smae
 from kcde.seeding import rng_of, row_seed
@@ -82,50 +81,33 @@ class Terrain(Conditional):
         sizes = dict.fromkeys(cls.repeated, (1, 3, 10)[SCALES.index(scale)])
         return sizes | super().sizes_of(scale, dataset, method)
 
-    def open(self) -> Dataset:
-        """Return the data set."""
-        return load(self.dataset, self.data_dir, self.catalogue)
-
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that predicts the test rows of a partition."""
+    def outcome(self, unit: int) -> Outcome:
+        """Predict the test rows of a partition."""
         table = self.data
-        every = parts(self.dataset, len(table.Y), self.folds, self.splits)
+        part = parts(self.dataset, len(table.Y), self.folds, self.splits)[unit]
+        seed = row_seed(self.name, self.dataset, part.protocol, part.number)
+        centre = table.Y[part.train].mean()
 
-        seeds = [row_seed(self.name, self.dataset, each.protocol, each.number) for each in every]
+        def predicted(model) -> np.ndarray:
+            return to_numpy(model.mean(asarray(table.X[part.test], self.device)))[:, 0] + centre
 
-        def training(unit: int) -> tuple:
-            part = every[unit]
-            Y = table.Y[part.train]
-            return table.X[part.train], Y - Y.mean(), seeds[unit]
-
-        def predicted(model, part: Part) -> np.ndarray:
-            mean = to_numpy(model.mean(self.place(table.X[part.test])))[:, 0]
-            return mean + table.Y[part.train].mean()
-
-        fitted = self.fits(training)
-
-        def work(unit: int) -> Outcome:
-            part = every[unit]
-            model, fitting = fitted(unit)
-            found, seconds = attempt(predicted, model, part)
-            sizes = {"n_train": len(part.train), "n_test": len(part.test), "dim": table.X.shape[1]}
-            setting = scores.setting(protocol=part.protocol)
-            placed = {"setting": setting, "backend": self.device, "seed": seeds[unit]}
-            row = self.row(part.number, **placed, **sizes)
-            chosen = {"protocol": part.protocol, "split": part.number}
-            names = self._metrics(part.protocol)
-            if isinstance(found, Exception):
-                rows = [row | scores.failed(name, found) for name in names]
-                found = np.full(len(part.test), np.nan)
-            else:
-                row["seconds"] = fitting + seconds
-                measured = self._errors(found, table.Y[part.test, 0], table.Y[part.train].mean())
-                rows = [row | scores.cell(name, measured[name]) for name in names]
-                chosen |= self.chosen(model)
-            held = {f"test_rows_{part.protocol}": part.test, f"prediction_{part.protocol}": found}
-            return Outcome(rows, [chosen], held)
-
-        return work
+        model, fitting = self.fitted(table.X[part.train], table.Y[part.train] - centre, seed)
+        found, seconds = attempt(predicted, model)
+        sizes = {"n_train": len(part.train), "n_test": len(part.test), "dim": table.X.shape[1]}
+        setting = scores.setting(protocol=part.protocol)
+        row = self.row(part.number, setting=setting, backend=self.device, seed=seed, **sizes)
+        chosen = {"protocol": part.protocol, "split": part.number}
+        names = self._metrics(part.protocol)
+        if isinstance(found, Exception):
+            rows = [row | scores.failed(name, found) for name in names]
+            found = np.full(len(part.test), np.nan)
+        else:
+            row["seconds"] = fitting + seconds
+            measured = self._errors(found, table.Y[part.test, 0], centre)
+            rows = [row | scores.cell(name, measured[name]) for name in names]
+            chosen |= self.chosen(model)
+        held = {f"test_rows_{part.protocol}": part.test, f"prediction_{part.protocol}": found}
+        return Outcome(rows, [chosen], held)
 
     def _metrics(self, protocol: str) -> list[str]:
         """Return the metrics of a protocol, that of the published number first."""
@@ -144,4 +126,4 @@ class Terrain(Conditional):
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return predictions and row numbers, stacked by protocol."""
-        return stacked(outcomes[: self.folds]) | stacked(outcomes[self.folds :])
+        return super().arrays(outcomes[: self.folds]) | super().arrays(outcomes[self.folds :])

@@ -25,22 +25,20 @@ Whether its factorisation over the distinct inputs is exact is seen on a part of
 plain solve with one row a pair is affordable.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import to_numpy
+from kcde.arrays import asarray, to_numpy
 from kcde.data import traffic as data_sets
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.data.traffic import Split, Traffic, open_traffic
 from kcde.estimators import CDO
 from kcde.experiments import _conditional, _measured_fit
 from kcde.experiments._conditional import AUTHORS, SMOOTHERS, Conditional
-from kcde.experiments._measured_fit import peak_memory
-from kcde.experiments.base import Outcome, Work, attempt, parameter, sized, stacked
+from kcde.experiments.base import Outcome, attempt, parameter, sized
 from kcde.metrics import FIT_SECONDS, PEAK_MEMORY
 from kcde.seeding import split_seed
 
@@ -52,28 +50,19 @@ PART = 16
 _UNITS = {FIT_SECONDS: "s", PREDICT: "s", PEAK_MEMORY: "MiB", DIFFERENCE: ""}
 
 
-def measured(options: Mapping) -> dict[str, tuple[float, str]]:
-    """Return metric to (value, unit), for options of CDO beside those of its authors.
+def measure(options: Mapping) -> dict[str, float]:
+    """Measure a fit of all simulated pairs in this process, with options beside the authors'.
 
     Seconds of fit and prediction (mean and variance at all inputs) are processor time on one
     thread, memory is beyond the process with its libraries and data.
     """
-    found = _measured_fit.in_own_process(dict(options), module=__name__)
-    found |= {DIFFERENCE: grouping_difference(options)}
-    return {name: (found[name], unit) for name, unit in _UNITS.items()}
-
-
-def measure(options: Mapping) -> dict[str, float]:
-    """Measure a fit of all simulated pairs in this process."""
     data = data_sets.simulated()
     model = _model(data, options)
-    before, times = peak_memory(), [time.process_time()]
-    model.fit(data.X, data.Y)
-    times.append(time.process_time())
-    model.mean(data.inputs), model.variance(data.inputs)
-    times.append(time.process_time())
-    seconds = dict(zip((FIT_SECONDS, PREDICT), np.diff(times).tolist(), strict=True))
-    return seconds | {PEAK_MEMORY: (peak_memory() - before) / 2**20}
+    before = _measured_fit.peak_memory()
+    fitting = _measured_fit.seconds(lambda: model.fit(data.X, data.Y))
+    both = _measured_fit.seconds(lambda: (model.mean(data.inputs), model.variance(data.inputs)))
+    memory = (_measured_fit.peak_memory() - before) / 2**20
+    return {FIT_SECONDS: fitting, PREDICT: both, PEAK_MEMORY: memory}
 
 
 def grouping_difference(options: Mapping, data: Traffic | None = None) -> float:
@@ -85,7 +74,7 @@ def grouping_difference(options: Mapping, data: Traffic | None = None) -> float:
     if data is None:
         whole = data_sets.simulated()
         rows = (whole.X[:, None, :] == whole.inputs[None, ::PART, :]).all(axis=2).any(axis=1)
-        data = Traffic(whole.name, whole.X[rows], whole.Y[rows], whole.days[rows], whole.unit)
+        data = Traffic(whole.name, whole.X[rows], whole.Y[rows], whole.days[rows])
     model = _model(data, options).fit(data.X, data.Y)
     plain = ungrouped_moments(model, data.X, data.Y, data.inputs)
     ours = model.mean(data.inputs), model.variance(data.inputs)
@@ -178,10 +167,6 @@ class TrafficByTime(Conditional):
     def _simulated(self) -> bool:
         return self.dataset == SIMULATED_TRAFFIC
 
-    def raw_data(self) -> list[str]:
-        """Return the data sets of the catalogue that it reads."""
-        return [] if self._simulated else super().raw_data()
-
     def open(self) -> Traffic:
         """Return the data set."""
         return open_traffic(self.dataset, self.data_dir, self.catalogue)
@@ -190,57 +175,49 @@ class TrafficByTime(Conditional):
         """Return the number of splits; one where there is one fit, or the data have their own."""
         return 1 if self._simulated else self.data.splits or super().count()
 
-    def begin(self, units: list[int]) -> Work:
-        """Return a function that fits and scores a split."""
-        data, inputs = self.data, self.data.inputs
+    def outcome(self, unit: int) -> Outcome:
+        """Fit and score a split; of simulated data only the costs."""
         if self._simulated:
-            return lambda unit: Outcome(self._costs())
-
-        def split_of(unit: int) -> tuple[int, Split]:
-            thinned = unit >= self.splits
-            number = unit - self.splits if thinned else unit
-            return number, data.split(number, thinned=thinned)
-
-        def training(unit: int) -> tuple:
-            number, split = split_of(unit)
-            return split.X, split.Y, split_seed(data.name, number)
+            return Outcome(self._costs())
+        data, inputs, thinned = self.data, self.data.inputs, unit >= self.splits
+        number = unit - self.splits if thinned else unit
+        split, seed = data.split(number, thinned=thinned), split_seed(data.name, number)
+        row = self.row(number, seed=seed, dim=1, backend=self.device)
+        row |= {"n_train": len(split.Y), "n_test": len(split.Y_test)}
+        if thinned:
+            row["setting"] = scores.setting(days=THINNED)
 
         def moments(model) -> list[np.ndarray]:
-            return [to_numpy(f(self.place(inputs)))[:, 0] for f in (model.mean, model.variance)]
+            at = asarray(inputs, self.device)
+            return [to_numpy(f(at))[:, 0] for f in (model.mean, model.variance)]
 
-        fitted = self.fits(training)
-
-        def work(unit: int) -> Outcome:
-            number, split = split_of(unit)
-            row = self.row(number, seed=split_seed(data.name, number), dim=1, backend=self.device)
-            row |= {"n_train": len(split.Y), "n_test": len(split.Y_test)}
-            if thinned := unit >= self.splits:
-                row["setting"] = scores.setting(days=THINNED)
-            model, fitting = fitted(unit)
-            found, seconds = attempt(moments, model)
-            tested = _tested(split, inputs)
-            of_training = data_sets.moments(split.X, split.Y, inputs)[1:]
-            arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
-            if isinstance(found, Exception):
-                blank = np.full(len(inputs), np.nan)
-                arrays |= {"mean": blank, "std": blank}
-                return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
-            mean, variance = found
-            std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
-            timed = row | {"seconds": fitting + seconds}
-            rows = [timed | each for each in _cells((mean, std), of_training, tested)]
-            return Outcome(rows, [self.chosen(model)], arrays | {"mean": mean, "std": std})
-
-        return work
+        model, fitting = self.fitted(split.X, split.Y, seed)
+        found, seconds = attempt(moments, model)
+        tested = _tested(split, inputs)
+        of_training = data_sets.moments(split.X, split.Y, inputs)[1:]
+        arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
+        if isinstance(found, Exception):
+            arrays |= dict.fromkeys(("mean", "std"), np.full(len(inputs), np.nan))
+            return Outcome([row | scores.failed(MEAN, found)], [{}], arrays)
+        mean, variance = found
+        std = np.sqrt(np.where(variance < 0.0, np.nan, variance))
+        timed = row | {"seconds": fitting + seconds}
+        rows = [timed | each for each in _cells((mean, std), of_training, tested)]
+        return Outcome(rows, [self.chosen(model)], arrays | {"mean": mean, "std": std})
 
     def _costs(self) -> list[dict]:
         """Return the cost of fitting the simulated pairs, and the error of the grouping."""
         sizes = {"n_train": len(self.data.Y), "n_test": len(self.data.inputs), "dim": 1}
         row = self.row(0, backend="numpy", **sizes)
-        found, _ = attempt(measured, self.options)
+
+        def measured() -> dict[str, float]:
+            found = _measured_fit.in_own_process(dict(self.options), module=__name__)
+            return found | {DIFFERENCE: grouping_difference(self.options)}
+
+        found, _ = attempt(measured)
         if isinstance(found, Exception):
             return [row | scores.failed(FIT_SECONDS, found)]
-        return [row | scores.cell(name, *each) for name, each in found.items()]
+        return [row | scores.cell(name, found[name], unit) for name, unit in _UNITS.items()]
 
     def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
         """Return curves over the inputs, and how test outputs spread; nothing where simulated."""
@@ -250,7 +227,7 @@ class TrafficByTime(Conditional):
         X, Y = split.X_test, split.Y_test
         edges = np.linspace(Y.min(), Y.max(), BINS + 1)
         counts = data_sets.counts_in_bins(X, Y, self.data.inputs, edges)
-        return stacked(outcomes) | {"histogram": counts, "edges": edges}
+        return super().arrays(outcomes) | {"histogram": counts, "edges": edges}
 
 
 def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:

@@ -158,7 +158,7 @@ def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read_as_the_real_on
     files = [entry.file for entry in catalogue.read(written).values()]
     for file in ("catalogue.csv", *files):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
-    sizes = {name: load(name, tmp_path / "a", written).X.shape for name in names.MADE_UP}
+    sizes = {name: load(name, tmp_path / "a", written).X.shape for name in catalogue.read(written)}
     assert sizes["smoke-mixed"] == (90, 2)
     assert sizes["smoke-terrain"] == (340, 2)
 
@@ -172,7 +172,7 @@ RATES = [[0.5], [0.1], [0.2], [0.3], [0.4], [0.5]]
 def excess(monkeypatch):
     """Return the excess returns of made-up returns and rates."""
 
-    def opened(returns=RETURNS, rates=RATES, days=DAYS, **more):
+    def opened(returns=RETURNS, rates=RATES, days=DAYS):
         tables = {"p": (DAYS, returns), "f": (days, rates)}
 
         def read(name, data_dir, catalogue):
@@ -181,14 +181,13 @@ def excess(monkeypatch):
             return loaders.Dataset(name, X, Y, ("date",), ("r",) * Y.shape[1], "")
 
         monkeypatch.setattr(french, "load", read)
-        return french.excess_returns("p", "f", "nowhere", **more)
+        return french.excess_returns("p", "f", "nowhere")
 
     return opened
 
 
 def test_excess_over_the_rate_of_the_day_within_the_years(excess):
     found = excess([*RETURNS], [[9.0], *RATES], [19260101, *DAYS])
-    assert found.dates.tolist() == DAYS[1:5]
     np.testing.assert_allclose(found.returns[:, 0], [2.9, 4.8, 6.7, 8.6])
     x, y = found.pairs(2)
     np.testing.assert_allclose(x[1], [4.8, 5.8])
@@ -200,15 +199,16 @@ def test_excess_over_the_rate_of_the_day_within_the_years(excess):
 
 
 @pytest.mark.parametrize("code", french.MISSING)
-def test_a_day_with_a_missing_return_is_neither_x_nor_y(excess, code):
+def test_a_day_with_a_missing_return_is_neither_x_nor_y(excess, code, monkeypatch):
+    monkeypatch.setattr(french, "YEARS", (1926, 2023))
     returns = [[1, 2], [3, 4], [5, code], *RETURNS[3:]]
-    found = excess(returns, years=(1926, 2023))
-    assert found.missing == 1
+    found = excess(returns)
+    assert np.isnan(found.returns).sum() == 1
     x, y = found.pairs(1)
     # Day 2 misses the second return: all days keep the same pairs, whatever the dimension.
     np.testing.assert_allclose(x[:, 0], [0.5, 6.7, 8.6])
     np.testing.assert_allclose(y[:, 0], [2.9, 8.6, 10.5])
-    assert excess(rates=[*RATES[:3], [code], *RATES[4:]]).missing == 1
+    assert np.isnan(excess(rates=[*RATES[:3], [code], *RATES[4:]]).returns[3]).all()
 
 
 def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():

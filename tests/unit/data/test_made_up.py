@@ -109,7 +109,7 @@ def test_pairs_depend_on_names_alone():
     first, second = (made_up.gaussian_training_pairs(law, 50, 3)[0] for law in (weak, strong))
     np.testing.assert_array_equal(first, second)
     others = [made_up.gaussian_training_pairs(weak, *each)[0] for each in ((80, 3), (50, 1))]
-    test = made_up.gaussian_held_out_pairs(weak, 3)[0]
+    test = made_up.gaussian_held_out_pairs(weak, 3, 40)[0]
     assert not any(np.isin(first, other).any() for other in (*others, test))
     train, _ = made_up.planar_of_seed("grid", 3)
     np.testing.assert_array_equal(made_up.planar_of_seed("grid", 3)[0], train)

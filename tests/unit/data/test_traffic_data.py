@@ -18,8 +18,8 @@ def test_an_hour_counts_once_however_many_weather_labels_it_has(smoke):
     folder, path = smoke
     data = open_traffic("smoke-traffic", folder, path)
     table = pd.read_csv(folder / "smoke/smoke-traffic.csv")
-    assert data.repeats == table["date_time"].duplicated().sum() > 0
     first = table.drop_duplicates("date_time")
+    assert len(first) < len(table)
     time = pd.to_datetime(first["date_time"])
     expected = np.column_stack([time.dt.day_of_week, 3600 * time.dt.hour])
     np.testing.assert_array_equal(data.X, expected)
@@ -128,7 +128,7 @@ def test_thinned_splits_have_no_holidays_and_32_training_days_of_each_weekday():
     days, closed = np.repeat(np.arange(420), 2), {5, 100, 101, 300}
     X = np.column_stack([days % 7, np.tile([0.0, 3600.0], 420)]).astype(float)
     Y, holidays = days[:, None].astype(float), np.isin(days, [*closed])
-    data = Traffic("made-up", X, Y, days, "", holidays=holidays)
+    data = Traffic("made-up", X, Y, days, holidays=holidays)
     whole, thinned = data.split(1), data.split(1, thinned=True)
     assert set(thinned.Y_test[:, 0]) == set(whole.Y_test[:, 0]) - closed
     assert set(thinned.Y[:, 0]) < set(whole.Y[:, 0]) - closed

@@ -98,24 +98,23 @@ def test_smoothing_equals_a_naive_loop(rng, kernel, power):
 @pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
 def test_the_published_process_has_a_spread_of_one(run, variant, spread):
     frame, _ = run(Donut, "GaussianProcess", variant=variant, settings="authors")
-    drawn = donut.repetition(1, 3)
-    model = GaussianProcess(**_conditional.authors("donut", "GaussianProcess", drawn.X, drawn.Y))
-    model.fit(drawn.X, drawn.Y)
+    X, Y, evaluated = donut.repetition(1, 3)
+    model = GaussianProcess(**_conditional.authors("donut", "GaussianProcess", X, Y)).fit(X, Y)
     at = np.array([[1.0]])
     std = np.sqrt(model.variance(at)) if spread is None else spread
-    density = norm.pdf(drawn.evaluated, model.mean(at), std).prod(axis=1)
-    expected = np.abs(density - made_up.donut_joint_density(1, drawn.evaluated)).mean()
+    density = norm.pdf(evaluated, model.mean(at), std).prod(axis=1)
+    expected = np.abs(density - made_up.donut_joint_density(1, evaluated)).mean()
     assert values(frame, 1, x=1)["joint_error"] == pytest.approx(expected, rel=1e-8)
 
 
 def test_errors_of_the_donut_are_those_of_a_fit_by_hand(run):
     frame, _ = run(Donut, options=OPTIONS)
-    drawn = donut.repetition(1, 3)
+    X, Y, evaluated = donut.repetition(1, 3)
     seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
-    model = Standardised(LSCDE(**OPTIONS, random_state=seed)).fit(drawn.X, drawn.Y)
+    model = Standardised(LSCDE(**OPTIONS, random_state=seed)).fit(X, Y)
     for x in (0, 1):
-        found, joint = values(frame, 1, x=x), made_up.donut_joint_density(x, drawn.evaluated)
-        density = np.exp(model.log_density(np.full((3000, 1), float(x)), drawn.evaluated))
+        found, joint = values(frame, 1, x=x), made_up.donut_joint_density(x, evaluated)
+        density = np.exp(model.log_density(np.full((3000, 1), float(x)), evaluated))
         assert found["joint_error"] == pytest.approx(np.abs(density - joint).mean())
         exact = joint / made_up.donut_marginal_density(x)
         assert found["conditional_error"] == pytest.approx(np.abs(density - exact).mean())
@@ -226,7 +225,7 @@ def test_the_factorisation_over_distinct_inputs_is_exact(rng, scaling):
     inputs = np.column_stack([np.arange(9) % 3, 600.0 * (np.arange(9) // 3)])
     X = np.repeat(inputs, [1, 7, 2, 5, 3, 9, 1, 4, 6], axis=0)
     Y = 0.1 + 0.02 * X[:, :1] + 0.01 * rng.standard_normal((len(X), 1))
-    data = Traffic("small", X, Y, np.zeros(len(X), dtype=int), "")
+    data = Traffic("small", X, Y, np.zeros(len(X), dtype=int))
     options = {"scaling": scaling, "reference": 40}
     assert traffic.grouping_difference(options, data) < 1e-9
     model = CDO(**_conditional.authors("traffic", "CDO", X, Y)).fit(X, Y)

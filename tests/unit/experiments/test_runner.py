@@ -33,10 +33,7 @@ class Thirds(Experiment):
     def code(self):
         return "thirds"
 
-    def begin(self, units):
-        return self.third
-
-    def third(self, unit):
+    def outcome(self, unit):
         if self.kind == "failing":
             raise RuntimeError("out of memory")
         row = self.row(unit, metric="third", value=np.float64(unit) / 3)
@@ -63,7 +60,7 @@ def test_a_job_has_the_sizes_of_its_scale():
 
 
 def test_a_job_is_made_of_plain_values():
-    made = Thirds.make(json.loads('{"factors": [2, 0.5], "data_dir": "raw"}'))
+    made = Thirds.at("laptop", **json.loads('{"factors": [2, 0.5], "data_dir": "raw"}'))
     assert made.factors == (2.0, 0.5)
     assert [type(each) for each in made.factors] == [float, float]
     assert made.data_dir == Path("raw")
@@ -73,9 +70,9 @@ def test_a_job_is_made_of_plain_values():
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: Thirds.make({"repetition": 2}), "repetitions"),
-        (lambda: Thirds.make({"repetitions": 2.5}), "repetitions"),
-        (lambda: Thirds.make({"factors": [1, "small"]}), "factors"),
+        (lambda: Thirds.at("laptop", repetition=2), "repetitions"),
+        (lambda: Thirds.at("laptop", repetitions=2.5), "repetitions"),
+        (lambda: Thirds.at("laptop", factors=[1, "small"]), "factors"),
         (lambda: Thirds(repetitions=0), "repetitions"),
         (lambda: Thirds(repetitions=31), "repetitions"),
         (lambda: Thirds(kind="plane"), "kind"),
@@ -121,7 +118,7 @@ def test_a_failed_fit_is_a_row_and_programming_errors_are_not_hidden(smoke, tmp_
     assert failed[["split", "detail"]].values.tolist() == [[1, "LinAlgError: no luck"]]
     monkeypatch.setattr(LSCDE, "_fit", lambda self, X, Y: self.nonsense)
     with pytest.raises(AttributeError):
-        job.begin([0])(0)
+        job.outcome(0)
 
 
 def test_parts_must_be_of_the_job_all_and_each_once(tmp_path):
