@@ -131,23 +131,27 @@ class ConditionalFlow(Pushforward):
         return at
 
     def mean(self, X):
-        """Return the mean of 1000 draws at each row of X (n, d_x), shape (n, d_y).
-
-        The seed is fixed: `mean` and `variance` use the same draws. Those of a row follow on those
-        of the rows before it, so that they depend on its place in X.
-        """
-        return self._moment(X, np.mean)
+        """Return E[Y|x], shape (n, d_y): exactly for one y, else that of 1000 draws."""
+        X = self._check_features(X)
+        return self._line(X)[0] if self.n_outputs_ == 1 else self.moments_of_draws(X)[0]
 
     def variance(self, X):
-        """Return the variance of these draws in each column of y, shape (n, d_y)."""
-        return self._moment(X, np.var)
+        """Return the variance of each y given x, shape (n, d_y), as `mean`."""
+        X = self._check_features(X)
+        return self._line(X)[1] ** 2 if self.n_outputs_ == 1 else self.moments_of_draws(X)[1]
 
-    def _moment(self, X, moment: Callable) -> np.ndarray:
+    def moments_of_draws(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean and variance of 1000 draws at each row of X, as the authors of cdo predict.
+
+        The seed is fixed. The draws of a row follow on those of the rows before it, so that they
+        depend on its place in X.
+        """
         X = self._check_features(X)
         rng = rng_of("moments", self.random_state)
         blocks = row_blocks(len(X), _MOMENT_DRAWS * self.n_outputs_)
-        parts = [moment(self.sample(X[rows], _MOMENT_DRAWS, rng), axis=1) for rows in blocks]
-        return np.concatenate(parts)
+        draws = (self.sample(X[rows], _MOMENT_DRAWS, rng) for rows in blocks)
+        parts = [(each.mean(axis=1), each.var(axis=1)) for each in draws]
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _push(self, X, Z):
         if self.n_outputs_ == 1:

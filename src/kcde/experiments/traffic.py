@@ -189,6 +189,8 @@ class TrafficByTime(Conditional):
 
         def moments(model) -> list[np.ndarray]:
             at = asarray(inputs, self.device)
+            if hasattr(model, "moments_of_draws"):
+                return [each[:, 0] for each in model.moments_of_draws(at)]
             return [to_numpy(f(at))[:, 0] for f in (model.mean, model.variance)]
 
         model, fitting = self.fitted(split.X, split.Y, seed)

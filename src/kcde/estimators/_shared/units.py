@@ -107,7 +107,10 @@ _BACK: dict[str, Callable] = {
     **dict.fromkeys(("std", "crps"), Units.spread),
     **dict.fromkeys(("pdf", "density_at"), lambda u, p: p * float(np.exp(-u.log_scale))),
     "variance": lambda u, found: u.spread(found, 2),
-    "moments": lambda u, found: (u.restore(found[0]), u.spread(found[1], 2)),
+    **dict.fromkeys(
+        ("moments", "moments_of_draws"),
+        lambda u, found: (u.restore(found[0]), u.spread(found[1], 2)),
+    ),
     "conditional_moments": _moments_back,
     "mean_and_quantile": lambda u, found: tuple(map(u.restore, found)),
     "cdf_and_crps": lambda u, found: (found[0], u.spread(found[1])),
