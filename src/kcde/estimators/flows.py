@@ -1,6 +1,6 @@
 """Conditional normalising flows, as cdo compares with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
