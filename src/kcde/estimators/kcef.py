@@ -18,7 +18,6 @@ from kcde.estimators._kcef.natural_parameter import (
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
-from kcde.estimators._shared.rows import check_pairs
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
@@ -261,10 +260,8 @@ class KCEF(ExponentialFamily):
             raise ValueError(
                 f"selection {self.selection!r} needs one-dimensional y; got d_y = {d_y}"
             )
-        if self.selection in self._grids:
-            options = {"grids": self._grids[self.selection]}
-        else:
-            options = {"isotropic": self.isotropic}
+        grids = self._grids.get(self.selection)
+        options = {"isotropic": self.isotropic} if grids is None else {"grids": grids}
         if self.selection == rules.EARLY_STOPPING:
             options["penalty"] = self.penalty
         if self.selection == "likelihood":
@@ -463,17 +460,3 @@ def _refined(coarse: np.ndarray, log_density: np.ndarray, bend: np.ndarray, step
     parts = np.arange(1, int(np.ceil(gap / step))) / np.ceil(gap / step)
     between = coarse[:-1][near.any(axis=0), None] + gap * parts
     return np.sort(np.concatenate([coarse, between.ravel()]))
-
-
-def choose_from_grids(model: KCEF, X, Y, grids) -> list[rules.Hyperparameters | ValueError]:
-    """Return what selection "score" chooses from each of several grids and numbers of folds.
-
-    Each choice is that of a fit with this grid and this number of folds; all together cost one
-    eigendecomposition for each bandwidth of any grid.
-    """
-    X, Y = check_pairs(X, Y)
-    found = {count: model._rows_and_folds(Y, count) for count in {each.folds for each in grids}}
-    rows = next(rows for rows, _ in found.values())
-    partitions = {count: folds for count, (_, folds) in found.items()}
-    chosen_from = take_rows(X, rows), take_rows(Y, rows)
-    return rules.select_from_grids(*chosen_from, grids, partitions, model.base_std)

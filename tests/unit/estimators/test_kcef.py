@@ -9,8 +9,7 @@ from scipy.stats import kstest
 
 from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef import score_matching as matching
-from kcde.estimators._kcef.selection import ScoreGrid
-from kcde.estimators.kcef import choose_from_grids
+from kcde.estimators._kcef.selection import ScoreGrid, choose_from_grids
 from kcde.estimators.kef import NystromSystem
 from kcde.estimators.kef import held_out_scores as scores_of_bases
 from kcde.kernels import GaussianKernel

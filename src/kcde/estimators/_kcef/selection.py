@@ -5,7 +5,7 @@ what is given, and the standard deviation of q_0. It returns the `Hyperparameter
 candidates with their scores for `cv_results_`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import erfc, log, log1p, pi, sqrt
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from numpy.polynomial import polynomial
 from kcde.arrays import array_namespace, row_blocks, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.score import FEWER, HeldOutScore, minimise, minimise_early
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
+from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
@@ -234,18 +235,20 @@ def _on_shared_grid(given: Hyperparameters, grids, table: Callable) -> tuple:
     return pairs[i]._replace(regularization=path[j]), results, values
 
 
-def select_from_grids(
-    X, Y, grids: Sequence[ScoreGrid], partitions: Mapping[int, Sequence[np.ndarray]], base_std
-) -> list[Hyperparameters | ValueError]:
-    """Choose as `select_by_score` does from each of several grids, which share what is computed.
+def choose_from_grids(model, X, Y, grids: Sequence[ScoreGrid]) -> list:
+    """Return what selection "score" of a KCEF chooses from each grid: `Hyperparameters`.
 
-    Each σ of any grid costs one eigendecomposition, whatever the number of grids and folds;
-    `partitions` maps these to the folds. Where no candidate of a grid has a finite score, its
-    choice is the error.
+    Each choice is that of a fit with this grid and this number of folds; all together cost one
+    eigendecomposition for each σ of any grid. Where no candidate of a grid has a finite score, its
+    choice is the `ValueError`.
     """
+    (X, Y), partitions = check_pairs(X, Y), {}
+    for count in {grid.folds for grid in grids}:
+        rows, partitions[count] = model._rows_and_folds(Y, count)
     sigmas, path = (_union([grid[k] for grid in grids]) for k in (0, 1))
     pairs = [Hyperparameters(sigma, sigma, None) for sigma in sigmas]
-    tables = _score_tables(X, Y, list(partitions.values()), pairs, path, base_std)
+    X, Y = take_rows(X, rows), take_rows(Y, rows)
+    tables = _score_tables(X, Y, list(partitions.values()), pairs, path, model.base_std)
     of_folds = dict(zip(partitions, tables, strict=True))
 
     def choose(grid: ScoreGrid):
