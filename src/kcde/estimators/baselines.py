@@ -229,17 +229,40 @@ class MarginalKDE(GaussianMixture):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        checks.whole("tuning_rows", rows)
+        most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
+        checks.whole("tuning_rows", most)
         self.cv_results_ = {}
         if self.bandwidth_y is not None:
             self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")
         else:
-            values, rng = to_numpy(Y), rng_of("selection", self.random_state)
-            how = column_std(values), rows, rng, self._labels
-            self.bandwidth_y_, score = leave_one_out(values, *how)
-            self.cv_results_ = {"factor": FACTORS, "score": score}
+            self._choose(to_numpy(Y), most)
         self._centres, self._sigma = Y, self.bandwidth_y_
+
+    def _choose(self, Y: np.ndarray, most: int) -> None:
+        """Choose h among `FACTORS` × standard deviations by leave-one-out likelihood.
+
+        Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over
+        all rows, or those of another group than i (Silverman 1986, section 3.4.4). 33 t n
+        exponentials for t of n rows. Where every value is there twice the likelihood grows without
+        a bound as h falls; the smallest candidate is then chosen.
+        """
+        n, scale = len(Y), column_std(Y)
+        left_out = subsample(n, most, rng_of("selection", self.random_state))
+        labels = np.arange(n) if self._labels is None else self._labels
+        candidates = [
+            as_bandwidths(factor * scale, len(scale), "bandwidth_y") for factor in FACTORS
+        ]
+        unit, scores = Y / scale, np.zeros(len(FACTORS))
+        for block in row_blocks(len(left_out), n):
+            rows = left_out[block]
+            exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
+            exponent[labels[rows, None] == labels] = -np.inf
+            for k, factor in enumerate(FACTORS):
+                scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
+        others = np.mean(np.log(n - np.bincount(labels)[labels[left_out]]))
+        scores -= len(left_out) * np.array([log_volume(h) + others for h in candidates])
+        self.bandwidth_y_ = candidates[best_index(scores)[0]]
+        self.cv_results_ = {"factor": FACTORS, "score": scores}
 
     def _log_weights(self, X):
         n = self._centres.shape[0]
@@ -248,37 +271,6 @@ class MarginalKDE(GaussianMixture):
 
 FACTORS = log_grid(0.05, 2.0, 33)
 """Candidates, in standard deviations."""
-
-
-def leave_one_out(
-    points: np.ndarray,
-    scale: np.ndarray,
-    most: int | None,
-    rng: np.random.Generator,
-    labels: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Choose h among `FACTORS` × scale by leave-one-out likelihood (Silverman 1986, section 3.4.4).
-
-    Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over all
-    points, or with labels over those of another label than i. 33 t n exponentials for t of n
-    points. Where every value is there twice the likelihood grows without a bound as h falls; the
-    smallest candidate is then chosen.
-    """
-    n, left_out = len(points), subsample(len(points), most, rng)
-    labels = np.arange(n) if labels is None else labels
-    candidates = [as_bandwidths(factor * scale, len(scale), "bandwidth_y") for factor in FACTORS]
-    unit = points / scale
-    scores = np.zeros(len(FACTORS))
-    for block in row_blocks(len(left_out), n):
-        rows = left_out[block]
-        exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
-        exponent[labels[rows, None] == labels] = -np.inf
-        for k, factor in enumerate(FACTORS):
-            scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
-    others = np.mean(np.log(n - np.bincount(labels)[labels[left_out]]))
-    constants = [log_volume(h) + others for h in candidates]
-    scores -= len(left_out) * np.array(constants)
-    return candidates[best_index(scores)[0]], scores
 
 
 @dataclass(eq=False, repr=False)

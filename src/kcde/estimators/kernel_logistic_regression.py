@@ -160,9 +160,9 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
                 solved = newton(LogisticLoss(basis, target, model.regularization), coefficients)
                 model._record_input(None, basis.points)
                 model.basis_, model.rank_x_, model.classes_ = basis, basis.rank, classes
-                coefficients, model.objective_, residual, steps = solved
+                coefficients, model.objective_, *reports = solved
                 model.coef_, model.solver_status_ = coefficients, "optimal"
-                model.solver_residual_, model.solver_iterations_ = residual, steps
+                model.solver_residual_, model.solver_iterations_ = reports
         for model in models:
             model._record_feature_names(given)
             model._open(units)
@@ -176,9 +176,8 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         """Return the probabilities of the two classes, shape (n, 2), at X (n, d_x)."""
         log_odds = self.decision_function(X)
         xp = array_namespace(log_odds)
-        return xp.stack(
-            [0.5 * (1.0 - xp.tanh(0.5 * log_odds)), 0.5 * (1.0 + xp.tanh(0.5 * log_odds))], axis=1
-        )
+        share = xp.tanh(0.5 * log_odds)
+        return xp.stack([0.5 * (1.0 - share), 0.5 * (1.0 + share)], axis=1)
 
     def predict(self, X) -> np.ndarray:
         """Return the more probable class, shape (n,): the second where the odds are even."""

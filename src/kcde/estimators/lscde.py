@@ -132,7 +132,7 @@ class LSCDE(SignedMixture):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        self._check_parameters(X.shape[1], Y.shape[1])
+        self._check_parameters()
         rng = rng_of("selection", self.random_state)
         self.centres_x_, self.centres_y_ = self._draw_centres(X, Y, rng)
         self.cv_results_ = {}
@@ -161,10 +161,7 @@ class LSCDE(SignedMixture):
         rows = np.sort(rng.permutation(Y.shape[0])[: self.n_centres])
         return take_rows(X, rows), take_rows(Y, rows)
 
-    def _check_parameters(self, d_x: int, d_y: int):
-        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y)):
-            if getattr(self, name) is not None:
-                as_bandwidths(getattr(self, name), dimension, name)
+    def _check_parameters(self):
         for name in ("regularization", "density_floor"):
             checks.positive(name, getattr(self, name), optional=True)
         package = self.implementation == "cde"

@@ -258,12 +258,13 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
         def of(rows):
             (_, levels), at = self._mean_and_levels(X[rows, :]), place[rows]
-            here = np.take_along_axis(levels, np.maximum(at, 0)[:, None], axis=1)[:, 0]
+            each = np.arange(len(levels))
+            here = levels[each, np.maximum(at, 0)]
             if self._steps:
                 return np.where(at < 0, 0.0, here)
             above = np.minimum(at + 1, len(t) - 1)
             share = (y[rows] - t[at]) / np.where(above > at, t[above] - t[at], 1.0)
-            rise = np.take_along_axis(levels, above[:, None], axis=1)[:, 0] - here
+            rise = levels[each, above] - here
             return np.where(at < 0, 0.0, here + np.where(above > at, share, 0.0) * rise)
 
         return array_namespace(X).asarray(self._by_blocks(of, X))
@@ -285,18 +286,15 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
         def of(rows):
             mean, levels = self._mean_and_levels(X[rows, :])
-            found = [mean]
-            for each in wanted:
-                at = np.sum(levels < each, axis=1)
+            found, row = [mean], np.arange(len(levels))
+            for level in wanted:
+                at = np.sum(levels < level, axis=1)
                 if self._steps:
                     found.append(t[at])
                     continue
                 before = np.maximum(at - 1, 0)
-                low, high = (
-                    np.take_along_axis(levels, place[:, None], axis=1)[:, 0]
-                    for place in (before, at)
-                )
-                share = (each - low) / np.where(high > low, high - low, 1.0)
+                low, high = levels[row, before], levels[row, at]
+                share = (level - low) / np.where(high > low, high - low, 1.0)
                 found.append(t[before] + np.where(at > 0, share, 0.0) * (t[at] - t[before]))
             return np.stack(found, axis=1)
 
@@ -347,22 +345,17 @@ def _below(thresholds: np.ndarray):
 
 def _bandwidths(model, X, Y, rng) -> list[dict]:
     """Return constructor arguments to try: bandwidths that are None, in some ratios of x."""
-    names = [name for name in ("bandwidth_x", "bandwidth_y") if hasattr(model, name)]
-    names = [name for name in names if getattr(model, name) is None]
-    if not names:
+    chosen = {"bandwidth_x": X, "bandwidth_y": Y}
+    chosen = {name: chosen[name] for name in chosen if getattr(model, name, 1.0) is None}
+    if not chosen:
         return [{}]
     few = subsample(Y.shape[0], _MEDIAN_ROWS, rng)
-    middle = {
-        name: median_trick(to_numpy(take_rows(points, few)), 0.5, name[-1].upper())
-        for name, points in (("bandwidth_x", X), ("bandwidth_y", Y))
-        if name in names
-    }
-    ratios = [np.ones(X.shape[1])]
-    if "bandwidth_x" in names and X.shape[1] > 1:
-        ratios.append(relevant_lengths(X, Y[:, 0], rng))
+    shapes = {"bandwidth_x": [np.ones(X.shape[1])], "bandwidth_y": [1.0]}
+    if "bandwidth_x" in chosen and X.shape[1] > 1:
+        shapes["bandwidth_x"].append(relevant_lengths(X, Y[:, 0], rng))
     options: list[dict] = [{}]
-    for name, each in middle.items():
-        shapes = ratios if name == "bandwidth_x" else [1.0]
-        more = [{name: factor * each * shape} for shape in shapes for factor in FACTORS]
+    for name, points in chosen.items():
+        middle = median_trick(to_numpy(take_rows(points, few)), 0.5, name[-1].upper())
+        more = [{name: factor * middle * shape} for shape in shapes[name] for factor in FACTORS]
         options = [known | new for known in options for new in more]
     return options
