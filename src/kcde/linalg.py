@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -57,11 +56,7 @@ class Factor(NamedTuple):
 
 
 def factor_positive_definite(
-    matrix,
-    *,
-    shift: float = 0.0,
-    overwrite: bool = False,
-    refill: Callable[[object], object] | None = None,
+    matrix, *, shift: float = 0.0, overwrite: bool = False, refill=None
 ) -> Factor:
     """Return the Cholesky factor of A + shift I, with a reported jitter if it is needed.
 
@@ -150,10 +145,9 @@ def few_steps(matrix, shift: float) -> int | None:
     Loan 2013, section 11.3). O(n²) time.
     """
     xp, n = array_namespace(matrix), matrix.shape[0]
-    if not shift > 0.0:
-        return None
     largest = float(xp.max(matrix @ xp.ones(n, dtype=matrix.dtype)))
-    # Otherwise more than n steps, or NaN; and the reduction could round to 1, whose logarithm is 0.
+    # Otherwise there is no shift, it takes more than n steps, or is NaN; and the reduction could
+    # round to 1, whose logarithm is 0.
     if not largest < n * n * shift:
         return None
     root = math.sqrt((largest + shift) / shift)
@@ -312,7 +306,7 @@ class SchurComplement:
         self.floor = _ROUNDING * float(xp.max(self.residual))
         self.pivots: list[int] = []
         self.points = X[:0, :]
-        self._coefficients = xp.zeros((0, 0), dtype=X.dtype)
+        self.B = xp.zeros((0, 0), dtype=X.dtype)
         self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if max_stored else None
         prepares = max_stored and hasattr(kernel, "prepare") and X.shape[1]
         self.prepared = kernel.prepare(X) if prepares else None
@@ -321,11 +315,6 @@ class SchurComplement:
     def rank(self) -> int:
         """m, the number of pivots."""
         return len(self.pivots)
-
-    @property
-    def B(self):
-        """Coefficients on the pivot columns, shape (m, m)."""
-        return self._coefficients[: self.rank, : self.rank]
 
     @property
     def L(self):
@@ -369,7 +358,8 @@ class SchurComplement:
         points = take_rows(self.X, np.asarray(pivots))
         self.points = xp.concat([self.points, points])
         self._reserve(m + s)
-        self._coefficients[: m + s, m : m + s] = new
+        below = xp.zeros((s, m), dtype=rows.dtype)
+        self.B = xp.concat([xp.concat([self.B, below]), new], axis=1)
         drops = xp.zeros(s, dtype=rows.dtype)
         width = 2 * s if self.L is not None else m + s
         for block in row_blocks(self.X.shape[0], width, cached=True, like=self.X):
@@ -395,23 +385,18 @@ class SchurComplement:
 
     def _reserve(self, rank: int):
         """Allocate space for `rank` columns, growing by a factor where it is full."""
-        if rank * self.X.shape[0] > self._max_stored:
+        n, factor, device = self.X.shape[0], self._factor, on_device(self.X)
+        if factor is None or rank * n > self._max_stored:
             self._factor = None
-        xp, n, known = self.xp, self.X.shape[0], self._coefficients
-        held, device = known.shape[0], on_device(self.X)
-        if rank <= held:
-            return
-        # Memory that is not written to is never taken of the host, but of a device at once.
-        first = 0 if device else min(_FIRST_COLUMNS, _FIRST_NUMBERS // n)
-        capacity = min(max(rank, (2 if device else 4) * held, first), self.most)
-        self._coefficients = xp.zeros((capacity, capacity), dtype=known.dtype)
-        self._coefficients[:held, :held] = known
-        if self._factor is not None:
-            columns, factor = capacity if device else rank, self._factor
+        elif rank > factor.shape[0]:
+            # Memory that is not written to is never taken of the host, but of a device at once.
+            first = 0 if device else min(_FIRST_COLUMNS, _FIRST_NUMBERS // n)
+            capacity = min(max(rank, (2 if device else 4) * factor.shape[0], first), self.most)
+            columns = capacity if device else rank
             what = f"a pivoted Cholesky factor with {columns} columns"
             remedy = "let it be streamed (store=False), or allow fewer pivots"
             require_memory(self.X, what, n, lambda n: n * columns, remedy=remedy)
-            self._factor = xp.empty((capacity, n), dtype=factor.dtype)
+            self._factor = self.xp.empty((capacity, n), dtype=factor.dtype)
             self._factor[: self.rank, :] = factor[: self.rank, :]
 
 
@@ -728,6 +713,7 @@ def _factorise(schur, rule, rng, target: float) -> np.ndarray:
     rank = int(np.argmax(errors <= target)) + 1 if trace <= target else len(errors)
     # The residual keeps the effect of the pivots after these.
     schur.pivots, schur.points = schur.pivots[:rank], schur.points[:rank, :]
+    schur.B = schur.B[:rank, :rank]
     return errors[:rank]
 
 

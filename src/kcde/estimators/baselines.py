@@ -130,12 +130,10 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, di
     score = -len(x) * np.sum(np.log(stds) + 0.5 * np.log(2.0 * np.pi) + 0.5, axis=1)
     (best,) = best_index(score)
     chosen = float(candidates[best])
-    ridge = Ridge(
-        *(xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen))),
-        chosen,
-        as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals"),
-    )
-    return ridge, path.left_out(chosen), {"regularization": candidates, "score": score}
+    parts = (xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen)))
+    std = as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals")
+    scores = {"regularization": candidates, "score": score}
+    return Ridge(*parts, chosen, std), path.left_out(chosen), scores
 
 
 class _Path:
@@ -249,9 +247,7 @@ class MarginalKDE(GaussianMixture):
         n, scale = len(Y), column_std(Y)
         left_out = subsample(n, most, rng_of("selection", self.random_state))
         labels = np.arange(n) if self._labels is None else self._labels
-        candidates = [
-            as_bandwidths(factor * scale, len(scale), "bandwidth_y") for factor in FACTORS
-        ]
+        candidates = [as_bandwidths(c * scale, len(scale), "bandwidth_y") for c in FACTORS]
         unit, scores = Y / scale, np.zeros(len(FACTORS))
         for block in row_blocks(len(left_out), n):
             rows = left_out[block]
@@ -619,24 +615,24 @@ class KernelCDE(GaussianMixture):
             as_bandwidths(std, len(std), f"the standard deviation of {name}")
         labels = None if self._labels is None else self._labels[rows]
         criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, labels)
-        fixed = [
-            None if value is None else value / std
-            for value, std in zip(given, (std_x, std_y), strict=True)
-        ]
-        rule = 1.06 * len(rows) ** (-1.0 / (4 + X.shape[1] + Y.shape[1]))
+        std, sizes = np.concatenate([std_x, std_y]), (X.shape[1], Y.shape[1])
+        parts = zip(given, sizes, strict=True)
+        fixed = np.concatenate([np.full(n, np.nan) if h is None else h for h, n in parts]) / std
+        free, ends = np.isnan(fixed), np.repeat([BOUNDS_X, BOUNDS_Y], sizes, axis=0)
+        bounds = np.where(free[:, None], ends, fixed[:, None])
+        rule = 1.06 * len(rows) ** (-1.0 / (4 + sum(sizes)))
         starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
-        begins = [criterion.start(start, fixed) for start in starts]
-        found = [criterion.maximise(*begin, iterations=_FIRST_ITERATIONS) for begin in begins]
+        starts = [np.where(free, np.clip(np.repeat(at, sizes), *ends.T), fixed) for at in starts]
+        found = [criterion.maximise(start, bounds, _FIRST_ITERATIONS) for start in starts]
         first = best_index(np.array([score for _, score, _ in found]))[0]
-        found[first] = criterion.maximise(found[first][0], begins[first][1], iterations=_ITERATIONS)
+        found[first] = criterion.maximise(found[first][0], bounds, _ITERATIONS)
         bandwidth, score, converged = (np.array(each) for each in zip(*found, strict=True))
-        bandwidth = bandwidth * np.concatenate([std_x, std_y])
+        bandwidth = bandwidth * std
         score = score - len(rows) * np.sum(np.log(std_y))
         self.cv_results_ = {"score": score, "bandwidth": bandwidth, "converged": converged}
-        best = bandwidth[best_index(score)[0]]
-        parts = np.split(best, [X.shape[1]])
-        named = zip(("bandwidth_x", "bandwidth_y"), parts, strict=True)
-        return [as_bandwidths(part, len(part), name) for name, part in named]
+        best = np.split(bandwidth[best_index(score)[0]], [X.shape[1]])
+        named = zip(best, sizes, ("bandwidth_x", "bandwidth_y"), strict=True)
+        return [as_bandwidths(*each) for each in named]
 
     def _log_weights(self, X):
         xp, n = array_namespace(X), self.X_.shape[0]
@@ -693,19 +689,8 @@ class LeaveOneOut:
         total = logsumexp(terms, axis=1)
         return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
 
-    def start(self, at: tuple, fixed: list) -> tuple[np.ndarray, list[tuple[float, float]]]:
-        """Return bandwidths (d_x + d_y,) to start at, and the smallest and largest of each.
-
-        `at` is the bandwidth of all columns of x, and of all of y, where none are `fixed`.
-        """
-        lengths, begin, bounds = (self.inputs, len(self._squares) - self.inputs), [], []
-        for value, size, known, ends in zip(at, lengths, fixed, (BOUNDS_X, BOUNDS_Y), strict=True):
-            begin.append(np.full(size, np.clip(value, *ends)) if known is None else known)
-            bounds += [ends] * size if known is None else [(h, h) for h in known]
-        return np.concatenate(begin), bounds
-
-    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> tuple:
-        """Search for the largest L from bandwidths on, within bounds, by L-BFGS.
+    def maximise(self, begin: np.ndarray, bounds: np.ndarray, iterations: int) -> tuple:
+        """Search for the largest L from bandwidths (d,) on, within bounds (d, 2), by L-BFGS.
 
         Returns the bandwidths of x, then y, at the end, L there, and whether it converged.
         """

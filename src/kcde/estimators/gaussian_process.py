@@ -113,9 +113,8 @@ class GaussianProcess(NormalResiduals):
         self.n_distinct_ = inputs.shape[0]
         self.offset_ = xp.mean(Y, axis=0)
         chosen = self._choose(X, Y, rows)
-        self.bandwidth_x_ = np.stack([column.bandwidth for column in chosen])
-        self.signal_std_ = np.array([column.signal_std for column in chosen])
-        self.noise_std_ = np.array([column.noise_std for column in chosen])
+        columns = map(np.array, zip(*chosen, strict=True))
+        self.bandwidth_x_, self.signal_std_, self.noise_std_ = columns
         self._condition(inputs, counts, means - self.offset_)
 
     def _choose(self, X, Y, rows: int) -> list[Hyperparameters]:

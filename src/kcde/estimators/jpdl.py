@@ -181,15 +181,12 @@ def solve_with_clarabel(
     if entries > _SMALL:
         settings.direct_solve_method = "faer"
     normalised = sparse.csc_array(([1.0], ([0], [0])), shape=(1, count + entries))
-    equations = sparse.vstack(
-        [sparse.hstack([coefficients, -gram_terms]), normalised], format="csc"
-    )
+    same = sparse.hstack([coefficients, -gram_terms])
+    equations = sparse.vstack([same, normalised], format="csc")
     cone = sparse.hstack([sparse.csc_array((entries, count)), -sparse.eye_array(entries)])
-    quadratic = sparse.diags_array(
-        np.concatenate([np.full(count, 2.0 * scale), np.zeros(entries)]), format="csc"
-    )
+    quadratic = np.concatenate([np.full(count, 2.0 * scale), np.zeros(entries)])
     solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(quadratic),
+        sparse.csc_matrix(sparse.diags_array(quadratic)),
         np.concatenate([-2.0 * C.ravel(), np.zeros(entries)]),
         sparse.csc_matrix(sparse.vstack([equations, cone])),
         np.concatenate([np.zeros(equations.shape[0] - 1), [1.0], np.zeros(entries)]),
@@ -220,7 +217,7 @@ def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):
     }
     d_x = basis_x.points.shape[1]
     rows, values = [], []
-    for i, j in ((i, j) for j in range(len(exponents)) for i in range(j + 1)):
+    for j, i in zip(*np.tril_indices(len(exponents)), strict=True):
         total = tuple(a + b for a, b in zip(exponents[i], exponents[j], strict=True))
         # Monomials that 1 + h cannot have come after its own, with coefficient zero.
         rows.append(products.setdefault(total[d_x:] + total[:d_x], len(products)))

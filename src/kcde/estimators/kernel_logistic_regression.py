@@ -261,9 +261,8 @@ def newton(loss: LogisticLoss, start) -> tuple:
         before, residual = residual, float(norm(gradient)) / scale if scale > 0.0 else 0.0
         if residual <= _TOLERANCE or (residual <= _ROUNDING and residual > 0.5 * before):
             return c, value, residual, iteration
-        step = -solve_positive_definite(
-            loss.hessian(f), gradient, shift=2.0 * loss.regularization
-        ).x
+        hessian, shift = loss.hessian(f), 2.0 * loss.regularization
+        step = -solve_positive_definite(hessian, gradient, shift=shift).x
         promised = float(gradient @ step)
         direction = loss.log_odds(step)
         for halvings in range(40):

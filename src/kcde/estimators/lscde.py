@@ -217,10 +217,9 @@ class LSCDE(SignedMixture):
 
     def _select_each(self, held_out_scores: Callable, path: np.ndarray) -> None:
         """Choose the bandwidth of each column that has none, in turn, and λ after them."""
-        sides = [(self.bandwidth_x, self.bandwidth_x_), (self.bandwidth_y, self.bandwidth_y_)]
-        columns = [
-            (own, column) for given, own in sides if given is None for column in range(len(own))
-        ]
+        chosen = [self.bandwidth_x_] if self.bandwidth_x is None else []
+        chosen += [self.bandwidth_y_] if self.bandwidth_y is None else []
+        columns = [(own, column) for own in chosen for column in range(len(own))]
 
         def of(own, column: int, sigma: float) -> float:
             own[column] = sigma
@@ -284,9 +283,8 @@ class _Basis:
         self.phi_y = xp.exp(log_gaussian_kernel(*self._y))
         self.log_volume = log_volume(sigma_y)
         # ∫ φ_y,l φ_y,l′ dy = (√π σ_y)^d exp(-|v - v′|²/4σ_y²)
-        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
-            0.5 * log_gaussian_kernel(V, V, sigma_y)
-        )
+        root = xp.exp(0.5 * log_gaussian_kernel(V, V, sigma_y))
+        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * root
 
     @cached_property
     def log_phi_x(self):

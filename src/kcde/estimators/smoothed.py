@@ -38,6 +38,11 @@ class SmoothedWeights(GaussianMixture):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
     weights_class: ClassVar[type[LowRankConditional]]
+    selection_rule: ClassVar[str] = (
+        "; negative weights are taken as 0; two bandwidths (½, 1, 2, 4 times the median "
+        "distance/√2), λ (1e-8…10) and the width of the bumps (0.05…1) by 5-fold held-out "
+        "likelihood"
+    )
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -188,9 +193,7 @@ class SmoothedJDL(SmoothedWeights):
     """
 
     selection_rule: ClassVar[str] = (
-        "the weights of JDL, with a Gaussian around each y; negative weights are taken as 0; "
-        "two bandwidths (½, 1, 2, 4 times the median distance/√2), λ (1e-8…10) and the width "
-        "of the bumps (0.05…1) by 5-fold held-out likelihood"
+        "the weights of JDL, with a Gaussian around each y" + SmoothedWeights.selection_rule
     )
 
     weights_class: ClassVar[type] = JDL
@@ -244,9 +247,7 @@ class SmoothedCME(SmoothedWeights):
     """
 
     selection_rule: ClassVar[str] = (
-        "the weights of CME, with a Gaussian around each pivot; negative weights are taken as "
-        "0; two bandwidths (½, 1, 2, 4 times the median distance/√2), λ (1e-8…10) and the "
-        "width of the bumps (0.05…1) by 5-fold held-out likelihood"
+        "the weights of CME, with a Gaussian around each pivot" + SmoothedWeights.selection_rule
     )
 
     weights_class: ClassVar[type] = CME

@@ -368,10 +368,8 @@ class _LikelihoodSearch:
         """Try multiples of each dimension's σ_x in turn, keeping what improves."""
         sigma = as_bandwidths(best.bandwidth_x, dimension, "bandwidth_x")
         for axis in range(dimension):
-            candidates = [
-                np.clip(sigma * np.where(np.arange(dimension) == axis, m, 1.0), *self.limits)
-                for m in _PER_DIMENSION
-            ]
+            multiples = np.where(np.arange(dimension) == axis, _PER_DIMENSION[:, None], 1.0)
+            candidates = np.clip(sigma * multiples, *self.limits)
             values = self.over(candidates, [best.bandwidth_y], np.array([best.regularization]))
             (index, _, _) = best_index(values)
             if values[index, 0, 0] > value:

@@ -41,11 +41,6 @@ class Basis:
         V, shape (m, m).
     """
 
-    points: object
-    mean: object
-    second_moments: object
-    rotation: object
-
     @property
     def rank(self) -> int:
         """m, the number of functions."""
@@ -168,13 +163,8 @@ class GaussianBases:
             few = to_numpy(take_rows(points, rows))
             bandwidth = median_trick(few, 0.5, name) if d else 1.0
         sigma = as_bandwidths(bandwidth, d, f"bandwidth_{name.lower()}")
-        factor = pivoted_cholesky(
-            GaussianKernel(sigma),
-            points,
-            self.tolerance,
-            max_rank=self.max_rank,
-            store=self.store,
-        )
+        how = {"max_rank": self.max_rank, "store": self.store}
+        factor = pivoted_cholesky(GaussianKernel(sigma), points, self.tolerance, **how)
         return KernelBasis(factor, points)
 
 
