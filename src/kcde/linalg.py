@@ -400,18 +400,26 @@ class SchurComplement:
             self._factor[: self.rank, :] = factor[: self.rank, :]
 
 
-class HostCandidates:
+class Candidates:
     """Rows of L at the candidates for a block of pivots, on the host.
 
-    Kernel values of a candidate are computed once it is a pivot.
+    Kernel values of a candidate are computed once it is a pivot. On a device instead, the Schur
+    complement of all of them is copied to the host in one piece: a pivot then costs no transfer and
+    no wait, where a column of its own would cost both.
     """
 
     def __init__(self, schur: SchurComplement, rows: np.ndarray, most: int):
-        self._points, self._rank = take_rows(schur.X, rows), schur.rank
-        prepared, kernel, points = schur.prepared, schur.kernel, self._points
-        self._kernel = prepared.take(rows) if prepared else lambda row: kernel(row, points)
-        self._L = np.zeros((most + self._rank, len(rows)))
-        self._L[: self._rank, :] = schur.factor_rows(rows).T
+        kernel, points, left = schur.kernel, take_rows(schur.X, rows), schur.factor_rows(rows)
+        self._xp = schur.xp
+        if is_numpy_array(points):
+            prepared, held, self._left = schur.prepared, left.T, left[:, :0]
+            at_rows = prepared.take(rows) if prepared else lambda row: kernel(row, points)
+            self._values = lambda i: at_rows(points[i : i + 1, :])[0, :]
+        else:
+            block, self._left = to_numpy(kernel(points, points) - left @ left.T), left
+            held, self._values = np.zeros((0, len(rows))), block.__getitem__
+        self._held, self._L = len(held), np.zeros((most + len(held), len(rows)))
+        self._L[: self._held, :] = held
 
     def eliminate(self, i: int, step: int, entry: float) -> np.ndarray:
         """Return the new column of L at the candidates, shape (c,).
@@ -419,39 +427,14 @@ class HostCandidates:
         Candidate i becomes the next pivot, after `step` of this block; `entry` is its diagonal
         entry of the Schur complement.
         """
-        m, L = self._rank + step, self._L
-        column = self._kernel(self._points[i : i + 1, :])[0, :] - L[:m, i] @ L[:m, :]
-        L[m, :] = column / float(np.sqrt(entry))
+        m, L = self._held + step, self._L
+        L[m, :] = (self._values(i) - L[:m, i] @ L[:m, :]) / float(np.sqrt(entry))
         return L[m, :]
 
     def rows(self, chosen):
         """Return the rows of L at the chosen candidates, shape (s, m + s)."""
-        rows = self._L[: self._rank + len(chosen), :].T
-        return take_rows(rows, np.asarray(chosen, dtype=np.intp))
-
-
-class DeviceCandidates:
-    """As `HostCandidates`, on a device: their Schur complement is copied to the host in one piece.
-
-    A pivot then costs no transfer and no wait, where a column of its own would cost both.
-    """
-
-    def __init__(self, schur: SchurComplement, rows: np.ndarray, most: int):
-        points = take_rows(schur.X, rows)
-        self._xp, self._left = schur.xp, schur.factor_rows(rows)
-        block = schur.kernel(points, points) - self._left @ self._left.T
-        self._block, self._new = to_numpy(block), np.zeros((most, len(rows)))
-
-    def eliminate(self, i, step, entry):
-        """Return the new column of L at the candidates, shape (c,)."""
-        new = self._new
-        new[step] = (self._block[i] - new[:step, i] @ new[:step]) / np.sqrt(entry)
-        return new[step]
-
-    def rows(self, chosen):
-        """Return the rows of L at the chosen candidates, shape (s, m + s)."""
         chosen = np.asarray(chosen, dtype=np.intp)
-        right = self._xp.asarray(self._new[: len(chosen), chosen].T)
+        right = self._xp.asarray(self._L[: self._held + len(chosen), chosen].T)
         return self._xp.concat([take_rows(self._left, chosen), right], axis=1)
 
 
@@ -719,8 +702,7 @@ def _factorise(schur, rule, rng, target: float) -> np.ndarray:
 
 def _choose_block(schur, rule, candidates: np.ndarray, most: int):
     """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
-    kind = HostCandidates if is_numpy_array(schur.X) else DeviceCandidates
-    held, positions = kind(schur, candidates, most), []
+    held, positions = Candidates(schur, candidates, most), []
     diagonal = np.array(to_numpy(take_rows(schur.residual, candidates)))
     while len(positions) < most:
         i = rule.choose(diagonal, schur.floor, len(positions))

@@ -109,7 +109,11 @@ class GaussianProcess(NormalResiduals):
         checks.choice("kernel", self.kernel, KERNELS)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        inputs, counts, means = _grouped(X, Y)
+        # On the host: the distinct x, how many rows each has, and their mean y.
+        (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
+        counts = np.bincount(member).astype(np.float64)
+        sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
+        inputs, counts, means = map(xp.asarray, (inputs, counts, sums / counts[:, None]))
         self.n_distinct_ = inputs.shape[0]
         self.offset_ = xp.mean(Y, axis=0)
         chosen = self._choose(X, Y, rows)
@@ -185,18 +189,6 @@ class GaussianProcess(NormalResiduals):
     def _line(self, X):
         xp = array_namespace(X)
         return self.mean(X), xp.sqrt(self.variance(X))
-
-
-def _grouped(X, Y) -> list:
-    """Return the distinct x (m, d_x), how many rows each has (m,), and their mean y (m, d_y).
-
-    O(n log n), on the host.
-    """
-    xp = array_namespace(Y)
-    (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
-    counts = np.bincount(member).astype(np.float64)
-    sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
-    return [xp.asarray(part) for part in (inputs, counts, sums / counts[:, None])]
 
 
 class Posterior:

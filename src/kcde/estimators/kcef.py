@@ -178,20 +178,15 @@ class KCEF(ExponentialFamily):
             raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
             raise ValueError(f"penalty must not be negative; got {self.penalty}")
-        self._check_base(Y)
-        self.X_, self.Y_ = X, Y
-        self._choose(X, Y)
-        self._solve(X, Y)
-
-    def _check_base(self, Y) -> None:
-        """Raise `ValueError` where q_0 has no mass where the training y are."""
-        values = to_numpy(Y)
-        typical = float(np.median(np.sum((values / self.base_std) ** 2, axis=1)))
+        typical = float(np.median(np.sum((to_numpy(Y) / self.base_std) ** 2, axis=1)))
         if -0.5 * typical < _LEAST_LOG_BASE:
             raise ValueError(
                 f"half of Y is {typical**0.5:.3g} or more base_std from 0, where the base density "
                 "is 0: bring it to unit scale, with standardize=True"
             )
+        self.X_, self.Y_ = X, Y
+        self._choose(X, Y)
+        self._solve(X, Y)
 
     def _solve(self, X, Y):
         bandwidths, r = (self.bandwidth_x_, self.bandwidth_y_), self._base_gradient(Y)
@@ -355,8 +350,7 @@ class KCEF(ExponentialFamily):
         rows = np.repeat(np.arange(X.shape[0]), chains)
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
-        how |= {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
-        run = hmc(target, start, rng, **how)
+        run = hmc(target, start, rng, burn_in=burn_in, iterations=kept * thin, thin=thin, **how)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
         r_hat = size = np.nan

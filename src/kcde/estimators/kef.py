@@ -98,7 +98,14 @@ class KEF(KCEF):
     tuning_basis: int = 100
 
     def _fit(self, X, Y):
-        self.n_basis_ = self._basis_size(*Y.shape)
+        (n, d), m = Y.shape, self.n_basis
+        if m == "auto":
+            m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
+        checks.whole("n_basis", m, optional=True)
+        checks.whole("tuning_basis", self.tuning_basis)
+        if m is not None and m > n:
+            raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
+        self.n_basis_ = m
         super()._fit(X, Y)
 
     def _solve(self, X, Y):
@@ -116,17 +123,6 @@ class KEF(KCEF):
         given = super()._given()
         filled = given._replace(bandwidth_x=1.0)
         return filled if filled.complete else given
-
-    def _basis_size(self, n: int, d: int) -> int | None:
-        """Return m, or None for the exact system."""
-        m = self.n_basis
-        if m == "auto":
-            m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
-        checks.whole("n_basis", m, optional=True)
-        checks.whole("tuning_basis", self.tuning_basis)
-        if m is not None and m > n:
-            raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
-        return m
 
     def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
         rows, parts = super()._rows_and_folds(Y, folds)

@@ -286,17 +286,14 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
         def of(rows):
             mean, levels = self._mean_and_levels(X[rows, :])
-            found, row = [mean], np.arange(len(levels))
-            for level in wanted:
-                at = np.sum(levels < level, axis=1)
-                if self._steps:
-                    found.append(t[at])
-                    continue
+            at = np.sum(levels[:, None, :] < wanted[:, None], axis=2)
+            found, row = t[at], np.arange(len(levels))[:, None]
+            if not self._steps:
                 before = np.maximum(at - 1, 0)
                 low, high = levels[row, before], levels[row, at]
-                share = (level - low) / np.where(high > low, high - low, 1.0)
-                found.append(t[before] + np.where(at > 0, share, 0.0) * (t[at] - t[before]))
-            return np.stack(found, axis=1)
+                share = (wanted - low) / np.where(high > low, high - low, 1.0)
+                found = t[before] + np.where(at > 0, share, 0.0) * (found - t[before])
+            return np.column_stack([mean, found])
 
         found = array_namespace(X).asarray(self._by_blocks(of, X))
         return found[:, :1], found[:, 1:] if np.ndim(p) else found[:, 1]

@@ -76,17 +76,14 @@ class Tables:
         self._u, self._bandwidth = difference / bandwidth, bandwidth
         self._z, self._g2 = self._u * self._u, kernel / bandwidth**2
 
-    @property
     def G(self):
         """K g (1 - z)/s², of the shape of D."""
         return self._g2 * (1.0 - self._z)
 
-    @property
     def M(self):
         """K g D (3 - z)/s⁴, of the shape of D."""
         return self._g2 * self._u * ((3.0 - self._z) / self._bandwidth)
 
-    @property
     def Q(self):
         """K g (3 - 6z + z²)/s⁴, of the shape of D."""
         return self._g2 * ((3.0 + self._z * (self._z - 6.0)) / self._bandwidth**2)
@@ -136,13 +133,13 @@ class _Step:
             self._kernel[rows, : rows.stop] = kernel(points[rows, :], points[: rows.stop, :])
             self._kernel[before, rows] = self._kernel[rows, before].T
             tables = self._tables(rows, slice(0, rows.stop))
-            M, Q = tables.M, tables.Q
+            M, Q = tables.M(), tables.Q()
             self._M_S[rows, :] += M @ problem.inside[: rows.stop, :]
             self._M_S[before, :] -= M[:, before].T @ problem.inside[rows, :]
             Q_S[rows, :] += Q @ problem.inside[: rows.stop, :]
             Q_S[before, :] += Q[:, before].T @ problem.inside[rows, :]
             if problem.whole:
-                self._G[rows, : rows.stop] = tables.G
+                self._G[rows, : rows.stop] = tables.G()
                 self._G[before, rows] = self._G[rows, before].T
         self._M_R, self._Q_R = self._M_S @ problem.others, Q_S @ problem.others
 
@@ -219,7 +216,7 @@ class _Step:
         # p, shape (|S|,), and G_:S (p + r_S), shape (n,).
         parts, pull = [], 0.0
         for rows in self._blocks(S):
-            G = self._tables(rows).G
+            G = self._tables(rows).G()
             parts.append((G @ e - self._M_R[rows, k]) / mu)
             pull = pull + (parts[-1] + problem.r[rows]) @ G
         p = xp.concat(parts)
@@ -237,7 +234,7 @@ class _Step:
             for rows in self._blocks(part):
                 for columns in (slice(0, min(S.start, rows.stop)), slice(S.stop, rows.stop)):
                     if columns.start < columns.stop:
-                        G[_moved(rows, S), _moved(columns, S)] = self._tables(rows, columns).G
+                        G[_moved(rows, S), _moved(columns, S)] = self._tables(rows, columns).G()
 
 
 class HeldOutSystems:
