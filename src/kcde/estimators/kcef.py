@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from math import log, pi
 from typing import ClassVar, NamedTuple
 
@@ -149,11 +148,7 @@ class KCEF(ExponentialFamily):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    _grids: ClassVar[dict] = {
-        "score": rules.SCORE_GRIDS,
-        "likelihood": rules.LIKELIHOOD_GRIDS,
-        "shared-likelihood": rules.SCORE_GRIDS,
-    }
+    _score_grids: ClassVar[tuple] = rules.SCORE_GRIDS
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -224,8 +219,8 @@ class KCEF(ExponentialFamily):
         self.cv_results_ = {}
         if not given.complete:
             rows, folds = self._rows_and_folds(Y, self.folds)
-            choose, some = self._selector(Y.shape[1]), (take_rows(X, rows), take_rows(Y, rows))
-            given, self.cv_results_ = choose(*some, folds, given, self.base_std)
+            some = take_rows(X, rows), take_rows(Y, rows)
+            given, self.cv_results_ = self._select(*some, folds, given)
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
@@ -249,19 +244,14 @@ class KCEF(ExponentialFamily):
         """Return how many rows may take part in the selection."""
         return self.tuning_rows
 
-    def _selector(self, d_y: int):
+    def _select(self, X, Y, folds: list[np.ndarray], given: rules.Hyperparameters) -> tuple:
+        """Complete what is given by the rule; return that and `cv_results_`."""
         checks.choice("selection", self.selection, rules.RULES)
-        if self.selection != "score" and d_y != 1:
+        if self.selection != "score" and Y.shape[1] != 1:
             raise ValueError(
-                f"selection {self.selection!r} needs one-dimensional y; got d_y = {d_y}"
+                f"selection {self.selection!r} needs one-dimensional y; got d_y = {Y.shape[1]}"
             )
-        grids = self._grids.get(self.selection)
-        options = {"isotropic": self.isotropic} if grids is None else {"grids": grids}
-        if self.selection == rules.EARLY_STOPPING:
-            options["penalty"] = self.penalty
-        if self.selection == "likelihood":
-            options["floor"] = self.selection_floor
-        return partial(rules.RULES[self.selection], **options)
+        return rules.RULES[self.selection](self, X, Y, folds, given)
 
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""

@@ -83,9 +83,7 @@ class KEF(KCEF):
     )
 
     tags: ClassVar[Tags] = Tags(unconditional=True, grouped=True)
-    _grids: ClassVar[dict] = KCEF._grids | {
-        "score": (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
-    }
+    _score_grids: ClassVar[tuple] = (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
 
     bandwidth_x: None = field(default=None, init=False)
     isotropic: bool = field(default=False, init=False)
@@ -137,24 +135,20 @@ class KEF(KCEF):
         most = max(self.folds, _TUNING_SYSTEM // Y.shape[1])
         return most if self.tuning_rows is None else min(most, self.tuning_rows)
 
-    def _selector(self, d_y: int):
+    def _select(self, X, Y, folds: list[np.ndarray], given: Hyperparameters) -> tuple:
         if self.n_basis_ is None:
-            return super()._selector(d_y)
+            return super()._select(X, Y, folds, given)
         if self.selection != "score":
             raise ValueError(f"selection of a Nyström KEF is 'score'; got {self.selection!r}")
-
-        def choose(X, Y, folds, given: Hyperparameters, base_std):
-            grids = self._grids["score"]
-            sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
-            path = grids[1] if given.regularization is None else np.array([given.regularization])
-            most = min(self.n_basis_, self.tuning_basis)
-            basis = subsample(Y.shape[0], most, rng_of("basis", self.random_state))
-            score = held_out_scores(Y, folds, basis, sigmas, path, base_std)
-            i, j = best_index(-score)
-            chosen = Hyperparameters(1.0, sigmas[i], path[j])
-            return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
-
-        return choose
+        sigmas, path = self._score_grids
+        sigmas = sigmas if given.bandwidth_y is None else [given.bandwidth_y]
+        path = path if given.regularization is None else np.array([given.regularization])
+        most = min(self.n_basis_, self.tuning_basis)
+        basis = subsample(Y.shape[0], most, rng_of("basis", self.random_state))
+        score = held_out_scores(Y, folds, basis, sigmas, path, self.base_std)
+        i, j = best_index(-score)
+        results = {"bandwidth": sigmas, "regularization": path, "score": score}
+        return Hyperparameters(1.0, sigmas[i], path[j]), results
 
 
 RIDGE = 1e-5

@@ -336,11 +336,10 @@ def minimise(score: Callable, dimension: int, given, isotropic: bool) -> tuple:
     Starts at σ_x = √d_x, σ_y = 1, λ = 1e-3; at most 50 iterations of L-BFGS-B within 0.05…50 for
     bandwidths and 1e-8…10 for λ. A point where a system is singular counts as the worst seen.
     """
-    sigma_x, sigma_y, regularization = given
-    root = np.sqrt(max(dimension, 1))
-    x = np.broadcast_to(root if sigma_x is None else sigma_x, (dimension,))
-    y = np.ravel(1.0 if sigma_y is None else sigma_y)[0]
-    start = np.array([*x, y, START_REGULARIZATION if regularization is None else regularization])
+    defaults = np.sqrt(max(dimension, 1)), 1.0, START_REGULARIZATION
+    known = (new if old is None else old for old, new in zip(given, defaults, strict=True))
+    x, y, regularization = known
+    start = np.array([*np.broadcast_to(x, (dimension,)), *np.ravel(y), regularization])
     groups = _groups(dimension, given, isotropic)
     box = [BOUNDS_BANDWIDTH] * (dimension + 1) + [BOUNDS_REGULARIZATION]
     limits = [tuple(np.log(np.array(b) / s)) for b, s in zip(box, start, strict=True)]

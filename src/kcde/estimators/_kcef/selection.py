@@ -1,8 +1,8 @@
 """Selection of KCEF's bandwidths and λ: by held-out score as published, or by likelihood.
 
-A rule takes the rows X (n, d_x), Y (n, d_y) that take part, the folds (a partition of these rows),
-what is given, and the standard deviation of q_0. It returns the `Hyperparameters` chosen, and the
-candidates with their scores for `cv_results_`.
+A rule takes the KCEF, the rows X (n, d_x), Y (n, d_y) that take part, the folds (a partition of
+these rows) and what is given. It returns the `Hyperparameters` chosen, and the candidates with
+their scores for `cv_results_`.
 """
 
 from collections.abc import Callable, Sequence
@@ -191,29 +191,29 @@ class ScoreGrid(NamedTuple):
     folds: int
 
 
-def select_by_score(X, Y, folds, given: Hyperparameters, base_std: float, *, grids):
+def select_by_score(model, X, Y, folds, given: Hyperparameters):
     """Choose one σ for x and y, and λ, by the score on held-out folds (kcef, section 4).
 
     In `cv_results` "bandwidth" (a,), "regularization" (b,) and "score" (a, b); lower is better.
     """
 
     def table(pairs, path):
-        return -_score_tables(X, Y, [folds], pairs, path, base_std)[0]
+        return -_score_tables(X, Y, [folds], pairs, path, model.base_std)[0]
 
-    chosen, results, table = _on_shared_grid(given, grids, table)
+    chosen, results, table = _on_shared_grid(given, model._score_grids, table)
     return chosen, results | {"score": -table}
 
 
-def select_by_shared_likelihood(X, Y, folds, given: Hyperparameters, base_std: float, *, grids):
+def select_by_shared_likelihood(model, X, Y, folds, given: Hyperparameters):
     """Choose as `select_by_score`, but by "log_likelihood", for d_y = 1."""
     n = Y.shape[0]
     require_memory(Y, "tuning KCEF by likelihood", n, lambda n: 19 * n * n, remedy=FEWER)
-    search = _LikelihoodSearch(X, Y, folds, base_std)
+    search = _LikelihoodSearch(X, Y, folds, model.base_std)
 
     def table(pairs, path):
         return np.stack([search.over(*([each] for each in pair[:2]), path)[0, 0] for pair in pairs])
 
-    chosen, results, table = _on_shared_grid(given, grids, table)
+    chosen, results, table = _on_shared_grid(given, SCORE_GRIDS, table)
     return chosen, results | {"log_likelihood": table}
 
 
@@ -289,20 +289,20 @@ def _score_tables(X, Y, partitions: Sequence, pairs: Sequence, path, base_std) -
     return score
 
 
-def select_by_likelihood(
-    X, Y, folds, given: Hyperparameters, base_std: float, *, grids, floor: float
-):
+def select_by_likelihood(model, X, Y, folds, given: Hyperparameters):
     """Choose σ_x, σ_y and λ by held-out log likelihood: coarse, finer, then σ_x per dimension.
 
-    For d_y = 1. `folds` may be several partitions, one after the other, and with a `floor` ε the
+    For d_y = 1. `folds` may be several partitions, one after the other, and with a floor ε the
     likelihood is that of (1 - ε) p + ε q_0. `cv_results` holds the coarse grid's "bandwidth_x",
     "bandwidth_y", "regularization" and "log_likelihood", and the "best_log_likelihood" after
     refinement.
     """
-    search = _LikelihoodSearch(X, Y, folds, base_std, (grids[0][0], grids[0][-1]), floor)
-    sigmas_x = _candidates(given.bandwidth_x, grids[0] if X.shape[1] else grids[0][:1])
-    sigmas_y = _candidates(given.bandwidth_y, grids[0])
-    path = np.asarray(_candidates(given.regularization, grids[1]))
+    sigmas, path = LIKELIHOOD_GRIDS
+    limits = sigmas[0], sigmas[-1]
+    search = _LikelihoodSearch(X, Y, folds, model.base_std, limits, model.selection_floor)
+    sigmas_x = _candidates(given.bandwidth_x, sigmas if X.shape[1] else sigmas[:1])
+    sigmas_y = _candidates(given.bandwidth_y, sigmas)
+    path = np.asarray(_candidates(given.regularization, path))
     # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
     matrices, n = 18 + max(len(sigmas_x), _FINER), Y.shape[0]
     require_memory(Y, "tuning KCEF by likelihood", n, lambda n: matrices * n * n, remedy=FEWER)
@@ -323,22 +323,19 @@ def select_by_likelihood(
     return best, results
 
 
-def select_by_gradient(
-    X, Y, folds, given: Hyperparameters, base_std: float, *, search=minimise, **options
-):
-    """Choose a σ per dimension and λ by L-BFGS-B on the K-fold score (kcef, section 4), d_y = 1.
-
-    `search` is one of those of `kcde.estimators._kcef.score`, `options` its options.
-    """
-    score = HeldOutScore(X, Y, folds, base_std)
-    *chosen, report = search(score, X.shape[1], given, **options)
+def select_by_gradient(model, X, Y, folds, given: Hyperparameters):
+    """Choose a σ per dimension and λ by L-BFGS-B on the K-fold score (kcef, section 4), d_y = 1."""
+    score = HeldOutScore(X, Y, folds, model.base_std)
+    early = model.selection == EARLY_STOPPING
+    search = partial(minimise_early, penalty=model.penalty) if early else minimise
+    *chosen, report = search(score, X.shape[1], given, isotropic=model.isotropic)
     return Hyperparameters(*chosen), report
 
 
 RULES = {
     "score": select_by_score,
     "gradient": select_by_gradient,
-    EARLY_STOPPING: partial(select_by_gradient, search=minimise_early),
+    EARLY_STOPPING: select_by_gradient,
     "likelihood": select_by_likelihood,
     "shared-likelihood": select_by_shared_likelihood,
 }

@@ -249,14 +249,12 @@ class PolynomialBasis(Basis):
     def _monomials(self, points):
         xp = array_namespace(points)
         standard = (points - self._centre) / self._scale
-        columns = [xp.ones(points.shape[0], dtype=points.dtype)]
-        places = {(0,) * points.shape[1]: 0}
+        columns = {self.exponents[0]: xp.ones(points.shape[0], dtype=points.dtype)}
         for exponent in self.exponents[1:]:
             i = next(j for j, power in enumerate(exponent) if power)
             smaller = tuple(p - (j == i) for j, p in enumerate(exponent))
-            places[exponent] = len(columns)
-            columns.append(columns[places[smaller]] * standard[:, i])
-        return xp.stack(columns, axis=1)
+            columns[exponent] = columns[smaller] * standard[:, i]
+        return xp.stack(list(columns.values()), axis=1)
 
 
 def graded_exponents(dimension: int, degree: int) -> list[tuple[int, ...]]:
