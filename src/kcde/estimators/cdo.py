@@ -36,7 +36,7 @@ from kcde.estimators.base import Tags
 from kcde.kernels import GaussianKernel, LaplaceKernel, as_bandwidths, median_trick
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, log_grid, tuning_rows
+from kcde.selection import best_index, candidates, complement, log_grid, tuning_rows
 
 KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 """Of x, by name."""
@@ -422,11 +422,8 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
     path = OUTPUT_REGULARIZATIONS[kind] / np.prod(extent)
     if model.scaling == "published":
         path = path * reference.size
-    given = model.regularization, model.output_regularization
-    alphas, primes = (
-        grid if known is None else np.array([known])
-        for known, grid in zip(given, (REGULARIZATIONS[kind], path), strict=True)
-    )
+    alphas = np.asarray(candidates(model.regularization, REGULARIZATIONS[kind]))
+    primes = np.asarray(candidates(model.output_regularization, path))
     of_x, inputs = [model.bandwidth_x], to_numpy(X)
     if model.bandwidth_x is None:
         # If all rows are equal, every bandwidth gives the same kernel.

@@ -16,7 +16,7 @@ from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, grouped_kfold, log_grid, subsample
+from kcde.selection import best_index, candidates, grouped_kfold, log_grid, subsample
 
 _LARGEST_SYSTEM = 16_000
 _AUTO_BASIS = 300
@@ -141,8 +141,8 @@ class KEF(KCEF):
         if self.selection != "score":
             raise ValueError(f"selection of a Nyström KEF is 'score'; got {self.selection!r}")
         sigmas, path = self._score_grids
-        sigmas = sigmas if given.bandwidth_y is None else [given.bandwidth_y]
-        path = path if given.regularization is None else np.array([given.regularization])
+        sigmas = candidates(given.bandwidth_y, sigmas)
+        path = np.asarray(candidates(given.regularization, path))
         most = min(self.n_basis_, self.tuning_basis)
         basis = subsample(Y.shape[0], most, rng_of("basis", self.random_state))
         score = held_out_scores(Y, folds, basis, sigmas, path, self.base_std)

@@ -1,7 +1,7 @@
 """Low-rank kernel logistic regression (jdl, appendix B)."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -87,12 +87,6 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
 
     bandwidth_x: float | Sequence[float] | None = None
     regularization: float = 1e-3
-    _: KW_ONLY
-    tolerance: float = 1e-3
-    max_rank: int | None = None
-    store: str = "auto"
-    random_state: int = 0
-    standardize: bool = True
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

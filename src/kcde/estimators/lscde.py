@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from math import exp, pi, sqrt
 from typing import ClassVar
 
@@ -274,8 +273,8 @@ class _Basis:
 
     def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
         xp = array_namespace(Y)
-        # φ of x and of y with their logarithms, which the held-out likelihood alone needs, H twice
-        # and a product of rows.
+        # φ of x and of y with the logarithms of a fold's, which the held-out likelihood needs, H
+        # twice and a product of rows.
         width = U.shape[0] * 7
         require_memory(Y, "LSCDE's basis at rows", max(X.shape[0], Y.shape[0]), lambda n: n * width)
         self._x, self._y = (X, U, sigma_x), (Y, V, sigma_y)
@@ -286,15 +285,10 @@ class _Basis:
         root = xp.exp(0.5 * log_gaussian_kernel(V, V, sigma_y))
         self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * root
 
-    @cached_property
-    def log_phi_x(self):
-        """Logarithms of φ at X, shape (n, b)."""
-        return log_gaussian_kernel(*self._x)
-
-    @cached_property
-    def log_phi_y(self):
-        """Logarithms of φ at Y, shape (n, b)."""
-        return log_gaussian_kernel(*self._y)
+    def log_phi(self, rows) -> Iterator:
+        """Yield the logarithms of φ of x and of y, shape (len rows, b)."""
+        for points, centres, sigma in (self._x, self._y):
+            yield log_gaussian_kernel(take_rows(points, rows), centres, sigma)
 
     def _phi(self, rows) -> tuple:
         return take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
@@ -379,8 +373,8 @@ def _log_likelihood(basis: _Basis, alpha, held_out, floor) -> np.ndarray:
         phi_x = take_rows(basis.phi_x, held_out)
         numerator = (phi_x * take_rows(basis.phi_y, held_out)) @ alpha
         return to_numpy(xp.sum(basis.floored(numerator, phi_x @ alpha, floor), axis=0))
-    log_phi_x = take_rows(basis.log_phi_x, held_out)
-    numerator = _log_product(log_phi_x + take_rows(basis.log_phi_y, held_out), alpha)
+    log_phi_x, log_phi_y = basis.log_phi(held_out)
+    numerator = _log_product(log_phi_x + log_phi_y, alpha)
     denominator = _log_product(log_phi_x, alpha) + basis.log_volume
     with np.errstate(invalid="ignore"):
         return to_numpy(xp.sum(numerator - denominator, axis=0))

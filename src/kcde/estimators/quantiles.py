@@ -20,7 +20,7 @@ from kcde.estimators.base import Tags
 from kcde.estimators.jdl import CLIPPED, JointDistribution
 from kcde.kernels import median_trick
 from kcde.seeding import rng_of
-from kcde.selection import complement, grouped_kfold, kfold, subsample
+from kcde.selection import candidates, complement, grouped_kfold, kfold, subsample
 
 FACTORS = (0.5, 1.0, 2.0)
 """Candidates of the bandwidths, times the median distance between rows over √2."""
@@ -189,7 +189,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
         thresholds = _thresholds(train[1], _JUDGED)
         truth = to_numpy(_below(thresholds)(test[1]))
         best = None
-        path_of = REGULARIZATIONS if model.regularization is None else [model.regularization]
+        path_of = candidates(model.regularization, REGULARIZATIONS)
         for options in _bandwidths(model, *train, rng):
             candidate = _capped(model, len(rest)).set_params(**options)
             path = candidate.fit_path(*train, path_of, return_errors=True)

@@ -85,8 +85,11 @@ def median_trick(X, scale: float = 1.0, name: str = "X") -> float:
     return float(np.sqrt(scale * np.median(positive)))
 
 
+@dataclass(frozen=True)
 class Stationary:
     """A kernel that is 1 between a point and itself, computed from its logarithm."""
+
+    bandwidth: object
 
     def __call__(self, A, B):
         """Return the kernel matrix, shape (a, b), of points (a, d) and (b, d)."""
@@ -98,7 +101,6 @@ class Stationary:
         return xp.ones(A.shape[0], dtype=as_floating(A).dtype)
 
 
-@dataclass(frozen=True)
 class GaussianKernel(Stationary):
     """k(a, b) = exp(-Σ_i (a_i - b_i)² / 2σ_i²).
 
@@ -120,8 +122,6 @@ class GaussianKernel(Stationary):
     >>> GaussianKernel(bandwidth=2.0).derivatives(A, B).first[..., 0].round(3)
     array([[0.221, 0.303]])
     """
-
-    bandwidth: object
 
     def __call__(self, A, B):
         """Return the kernel matrix.

@@ -21,7 +21,7 @@ from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.panels import panel_count, panel_nodes
-from kcde.selection import best_index, complement, log_grid, refined_grid
+from kcde.selection import best_index, candidates, complement, log_grid, refined_grid
 
 _WIDE = 2.0  # standard deviations, of a bandwidth that no longer widens the range of y
 _STEP = 0.2  # of equidistant nodes, in bandwidths
@@ -228,7 +228,7 @@ def _on_shared_grid(given: Hyperparameters, grids, table: Callable) -> tuple:
         Hyperparameters(*(sigma if each is None else each for each in given[:2]), None)
         for sigma in sigmas
     ]
-    path = np.asarray(_candidates(given.regularization, grids[1]))
+    path = np.asarray(candidates(given.regularization, grids[1]))
     values = table(pairs, path)
     i, j = best_index(values)
     results = {"bandwidth": sigmas, "regularization": path}
@@ -300,9 +300,9 @@ def select_by_likelihood(model, X, Y, folds, given: Hyperparameters):
     sigmas, path = LIKELIHOOD_GRIDS
     limits = sigmas[0], sigmas[-1]
     search = _LikelihoodSearch(X, Y, folds, model.base_std, limits, model.selection_floor)
-    sigmas_x = _candidates(given.bandwidth_x, sigmas if X.shape[1] else sigmas[:1])
-    sigmas_y = _candidates(given.bandwidth_y, sigmas)
-    path = np.asarray(_candidates(given.regularization, path))
+    sigmas_x = candidates(given.bandwidth_x, sigmas if X.shape[1] else sigmas[:1])
+    sigmas_y = candidates(given.bandwidth_y, sigmas)
+    path = np.asarray(candidates(given.regularization, path))
     # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
     matrices, n = 18 + max(len(sigmas_x), _FINER), Y.shape[0]
     require_memory(Y, "tuning KCEF by likelihood", n, lambda n: matrices * n * n, remedy=FEWER)
@@ -366,11 +366,11 @@ class _LikelihoodSearch:
         sigma = as_bandwidths(best.bandwidth_x, dimension, "bandwidth_x")
         for axis in range(dimension):
             multiples = np.where(np.arange(dimension) == axis, _PER_DIMENSION[:, None], 1.0)
-            candidates = np.clip(sigma * multiples, *self.limits)
-            values = self.over(candidates, [best.bandwidth_y], np.array([best.regularization]))
+            tried = np.clip(sigma * multiples, *self.limits)
+            values = self.over(tried, [best.bandwidth_y], np.array([best.regularization]))
             (index, _, _) = best_index(values)
             if values[index, 0, 0] > value:
-                sigma, value = candidates[index], float(values[index, 0, 0])
+                sigma, value = tried[index], float(values[index, 0, 0])
         return best._replace(bandwidth_x=sigma), value
 
     def _path(self, K, tables: "_OutputTables", path: np.ndarray) -> np.ndarray:
@@ -428,8 +428,3 @@ class _OutputTables:
 
 def _block(matrix, rows, columns):
     return take_columns(take_rows(matrix, rows), columns)
-
-
-def _candidates(value, grid: np.ndarray) -> Sequence:
-    """Return the grid where the value is to be chosen, else the value alone."""
-    return grid if value is None else [value]

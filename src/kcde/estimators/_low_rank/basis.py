@@ -142,12 +142,20 @@ class KernelBasis(Basis):
         return row_blocks(self.points.shape[0], self.rank + width, like=self.points)
 
 
+@dataclass(eq=False, repr=False)
 class GaussianBases:
     """Hyper-parameters to bases: bandwidths and pivoted Cholesky, for an estimator to inherit.
 
-    The estimator has hyper-parameters bandwidth_x, tolerance, max_rank, store and
-    random_state. Estimators that agree in these have the same basis of the same rows.
+    The estimator has the hyper-parameter bandwidth_x besides. Estimators that agree in it and in
+    tolerance, max_rank, store and random_state have the same basis of the same rows.
     """
+
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    max_rank: int | None = None
+    store: str = "auto"
+    random_state: int = 0
+    standardize: bool = True
 
     def make_basis_x(self, X) -> KernelBasis:
         """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
@@ -176,12 +184,7 @@ class GaussianPairBases(GaussianBases):
     bandwidth_y: float | Sequence[float] | None = None
     regularization: float = 1e-3
     _: KW_ONLY
-    tolerance: float = 1e-3
     constrained: bool | str = False
-    max_rank: int | None = None
-    store: str = "auto"
-    random_state: int = 0
-    standardize: bool = True
 
     def make_basis_y(self, Y) -> KernelBasis:
         """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
