@@ -81,10 +81,9 @@ class LinearGaussian(NormalResiduals):
         self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         self.residual_std_ = self._ridge.residual_std
-        self._std = array_namespace(X).asarray(self.residual_std_)
 
     def _line(self, X):
-        return self._ridge.predict(X), self._std[None, :]
+        return self._ridge.predict(X), array_namespace(X).asarray(self.residual_std_)[None, :]
 
 
 REGULARIZATIONS = log_grid(1e-6, 1e4, 41)
