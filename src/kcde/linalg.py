@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-JITTERS = (1e-14, 1e-12, 1e-10, 1e-8)
+JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
 
 
 class Solution(NamedTuple):
@@ -57,11 +56,7 @@ class Factor(NamedTuple):
 
 
 def factor_positive_definite(
-    matrix,
-    *,
-    shift: float = 0.0,
-    overwrite: bool = False,
-    refill: Callable[[object], object] | None = None,
+    matrix, *, shift: float = 0.0, overwrite: bool = False, refill=None
 ) -> Factor:
     """Return the Cholesky factor of A + shift I, with a reported jitter if it is needed.
 
@@ -71,28 +66,21 @@ def factor_positive_definite(
     `overwrite`: a float64 matrix in C order is factorised in place; it must be fully symmetric, or
     `refill` write A into it again where a factorisation fails.
     """
-    lower = cholesky(matrix, shift, overwrite=overwrite)
-    return Factor(lower, 0.0) if lower is not None else _jittered(matrix, shift, overwrite, refill)
-
-
-def _jittered(matrix, shift: float, overwrite: bool, refill) -> Factor:
-    """Return the factor with the first jitter that leaves one, of a matrix that has none."""
-    xp = array_namespace(matrix)
-    n = matrix.shape[0]
-    if refill is not None:
-        refill(matrix)
-    if not bool(xp.all(xp.isfinite(matrix))):
-        raise np.linalg.LinAlgError(
-            f"the {n} x {n} matrix to factorise has NaN or infinite entries"
-        )
-    scale = float(xp.mean(xp.linalg.diagonal(matrix))) + shift
-    for jitter in (relative * scale for relative in JITTERS):
+    xp, n, scale = array_namespace(matrix), matrix.shape[0], 0.0
+    for relative in JITTERS:
+        jitter = relative * scale
         lower = cholesky(matrix, shift + jitter, overwrite=overwrite)
         if lower is not None:
-            log.warning("added %.3g to the diagonal of a %d x %d matrix", jitter, n, n)
+            if jitter:
+                log.warning("added %.3g to the diagonal of a %d x %d matrix", jitter, n, n)
             return Factor(lower, jitter)
         if refill is not None:
             refill(matrix)
+        if not bool(xp.all(xp.isfinite(matrix))):
+            raise np.linalg.LinAlgError(
+                f"the {n} x {n} matrix to factorise has NaN or infinite entries"
+            )
+        scale = float(xp.mean(xp.linalg.diagonal(matrix))) + shift
     raise np.linalg.LinAlgError(
         f"the {n} x {n} matrix is not positive definite, even with {JITTERS[-1]:g} of its mean "
         "diagonal added; raise the regularization or the bandwidth, and bring the data to one scale"
@@ -157,10 +145,9 @@ def few_steps(matrix, shift: float) -> int | None:
     Loan 2013, section 11.3). O(n²) time.
     """
     xp, n = array_namespace(matrix), matrix.shape[0]
-    if not shift > 0.0:
-        return None
     largest = float(xp.max(matrix @ xp.ones(n, dtype=matrix.dtype)))
-    # Otherwise more than n steps, or NaN; and the reduction could round to 1, whose logarithm is 0.
+    # Otherwise there is no shift, it takes more than n steps, or is NaN; and the reduction could
+    # round to 1, whose logarithm is 0.
     if not largest < n * n * shift:
         return None
     root = math.sqrt((largest + shift) / shift)
@@ -233,10 +220,6 @@ def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """
     if A.shape[1] <= _SMALL:
         return np.reshape([_solve(A, b) for b in B], (len(B), A.shape[1]))
-    return _by_working_sets(A, B)
-
-
-def _by_working_sets(A, B) -> np.ndarray:
     solution = np.zeros((len(B), A.shape[1]))
     starts = np.linspace(0, A.shape[1], _SEGMENTS + 1).astype(np.intp)[:-1]
     norms = np.linalg.norm(A, axis=0)
@@ -252,19 +235,14 @@ def _by_working_sets(A, B) -> np.ndarray:
         gradients = residual[rows] @ A / norms
         moving = np.max(gradients, axis=1, initial=0.0) > allowed[rows]
         for i, gradient in zip(rows[moving], gradients[moving], strict=True):
-            steepest = _largest_per_segment(gradient, starts)
+            parts = zip(starts, np.split(gradient, starts[1:]), strict=True)
+            steepest = np.array([start + np.argmax(part) for start, part in parts])
             steepest = steepest[gradient[steepest] > allowed[i]]
             sets[i] = np.union1d(np.flatnonzero(solution[i]), steepest)
         rows = rows[moving]
         if not len(rows):
             return solution
     raise FloatingPointError(_UNFINISHED)
-
-
-def _largest_per_segment(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the position of the largest value of each segment; `starts` are the segment starts."""
-    parts = zip(starts, np.split(values, starts[1:]), strict=True)
-    return np.array([start + np.argmax(part) for start, part in parts])
 
 
 def _solve(A, b) -> np.ndarray:
@@ -328,19 +306,15 @@ class SchurComplement:
         self.floor = _ROUNDING * float(xp.max(self.residual))
         self.pivots: list[int] = []
         self.points = X[:0, :]
-        self._coefficients = xp.zeros((0, 0), dtype=X.dtype)
+        self.B = xp.zeros((0, 0), dtype=X.dtype)
         self._factor = xp.zeros((0, X.shape[0]), dtype=X.dtype) if max_stored else None
-        self._prepared = _prepared(kernel, X) if max_stored else None
+        prepares = max_stored and hasattr(kernel, "prepare") and X.shape[1]
+        self.prepared = kernel.prepare(X) if prepares else None
 
     @property
     def rank(self) -> int:
         """m, the number of pivots."""
         return len(self.pivots)
-
-    @property
-    def B(self):
-        """Coefficients on the pivot columns, shape (m, m)."""
-        return self._coefficients[: self.rank, : self.rank]
 
     @property
     def L(self):
@@ -360,13 +334,6 @@ class SchurComplement:
         if not self.rank:
             return self.xp.zeros((len(rows), 0), dtype=points.dtype)
         return self.kernel(points, self.points) @ self.B
-
-    def kernel_rows(self, rows: np.ndarray):
-        """Return a function from points (k, d) to their kernel values at some rows, (k, c)."""
-        if self._prepared is not None:
-            return self._prepared.take(rows)
-        X = take_rows(self.X, rows)
-        return lambda points: self.kernel(points, X)
 
     def extend(self, pivots: list[int], rows) -> np.ndarray:
         """Add pivots; n (d + m) s multiplications for s of them, streamed n (d + s) (m + s).
@@ -391,11 +358,18 @@ class SchurComplement:
         points = take_rows(self.X, np.asarray(pivots))
         self.points = xp.concat([self.points, points])
         self._reserve(m + s)
-        self._coefficients[: m + s, m : m + s] = new
+        below = xp.zeros((s, m), dtype=rows.dtype)
+        self.B = xp.concat([xp.concat([self.B, below]), new], axis=1)
         drops = xp.zeros(s, dtype=rows.dtype)
         width = 2 * s if self.L is not None else m + s
         for block in row_blocks(self.X.shape[0], width, cached=True, like=self.X):
-            columns = self._columns(block, points, left, inverse, new)
+            if self._factor is None:
+                columns = new.T @ self._kernel_at(self.points, block)
+            else:
+                columns = self._kernel_at(points, block)
+                columns -= left @ self._factor[:m, block]
+                columns = inverse.T @ columns
+                self._factor[m : m + s, block] = columns
             squares = columns * columns
             self.residual[block] = xp.maximum(self.residual[block] - xp.sum(squares, axis=0), 0.0)
             drops += xp.sum(squares, axis=1)
@@ -404,82 +378,48 @@ class SchurComplement:
             self.residual[pivot] = 0.0
         return drops
 
-    def truncate(self, rank: int) -> None:
-        """Forget the pivots after the first `rank`; `residual` keeps their effect."""
-        self.pivots = self.pivots[:rank]
-        self.points = self.points[:rank, :]
-
-    def _columns(self, block: slice, points, left, inverse, new):
-        """Return the new columns of L at a block of rows, transposed: shape (s, len block)."""
-        if self._factor is None:
-            return new.T @ self._kernel_at(self.points, block)
-        m, columns = left.shape[1], self._kernel_at(points, block)
-        columns -= left @ self._factor[:m, block]
-        columns = inverse.T @ columns
-        self._factor[m : m + columns.shape[0], block] = columns
-        return columns
-
     def _kernel_at(self, points, block: slice):
-        if self._prepared is not None:
-            return self._prepared(points, block)
+        if self.prepared is not None:
+            return self.prepared(points, block)
         return self.kernel(points, self.X[block, :])
 
     def _reserve(self, rank: int):
         """Allocate space for `rank` columns, growing by a factor where it is full."""
-        if rank * self.X.shape[0] > self._max_stored:
+        n, factor, device = self.X.shape[0], self._factor, on_device(self.X)
+        if factor is None or rank * n > self._max_stored:
             self._factor = None
-        held = self._coefficients.shape[0]
-        if rank <= held:
-            return
-        # Memory that is not written to is never taken of the host, but of a device at once.
-        growth = 2 if on_device(self.X) else 4
-        first = min(_FIRST_COLUMNS, _FIRST_NUMBERS // self.X.shape[0])
-        capacity = min(max(rank, growth * held, 0 if on_device(self.X) else first), self.most)
-        if self._factor is not None:
-            self._require(capacity if on_device(self.X) else rank)
-        self._coefficients = _enlarged(self._coefficients, (capacity, capacity))
-        if self._factor is not None:
-            self._factor = _enlarged(self._factor, (capacity, self.X.shape[0]), self.rank)
-
-    def _require(self, columns: int):
-        require_memory(
-            self.X,
-            f"a pivoted Cholesky factor with {columns} columns",
-            self.X.shape[0],
-            lambda n: n * columns,
-            remedy="let it be streamed (store=False), or allow fewer pivots",
-        )
+        elif rank > factor.shape[0]:
+            # Memory that is not written to is never taken of the host, but of a device at once.
+            first = 0 if device else min(_FIRST_COLUMNS, _FIRST_NUMBERS // n)
+            capacity = min(max(rank, (2 if device else 4) * factor.shape[0], first), self.most)
+            columns = capacity if device else rank
+            what = f"a pivoted Cholesky factor with {columns} columns"
+            remedy = "let it be streamed (store=False), or allow fewer pivots"
+            require_memory(self.X, what, n, lambda n: n * columns, remedy=remedy)
+            self._factor = self.xp.empty((capacity, n), dtype=factor.dtype)
+            self._factor[: self.rank, :] = factor[: self.rank, :]
 
 
-def _prepared(kernel, X):
-    """Return the kernel's values at the rows of X, prepared; None where the kernel cannot."""
-    return kernel.prepare(X) if hasattr(kernel, "prepare") and X.shape[1] else None
-
-
-def _enlarged(array, shape: tuple[int, int], rows: int | None = None):
-    """Return an array of the shape that begins with the first rows of `array`.
-
-    Beyond them it is empty, so that memory not written to is never taken; without `rows`, zero.
-    """
-    xp = array_namespace(array)
-    make = xp.zeros if rows is None else xp.empty
-    larger = make(shape, dtype=array.dtype)
-    kept = array.shape[0] if rows is None else rows
-    larger[:kept, : array.shape[1]] = array[:kept, :]
-    return larger
-
-
-class HostCandidates:
+class Candidates:
     """Rows of L at the candidates for a block of pivots, on the host.
 
-    Kernel values of a candidate are computed once it is a pivot.
+    Kernel values of a candidate are computed once it is a pivot. On a device instead, the Schur
+    complement of all of them is copied to the host in one piece: a pivot then costs no transfer and
+    no wait, where a column of its own would cost both.
     """
 
     def __init__(self, schur: SchurComplement, rows: np.ndarray, most: int):
-        self._points, self._rank = take_rows(schur.X, rows), schur.rank
-        self._kernel = schur.kernel_rows(rows)
-        self._L = np.zeros((most + self._rank, len(rows)))
-        self._L[: self._rank, :] = schur.factor_rows(rows).T
+        kernel, points, left = schur.kernel, take_rows(schur.X, rows), schur.factor_rows(rows)
+        self._xp = schur.xp
+        if is_numpy_array(points):
+            prepared, held, self._left = schur.prepared, left.T, left[:, :0]
+            at_rows = prepared.take(rows) if prepared else lambda row: kernel(row, points)
+            self._values = lambda i: at_rows(points[i : i + 1, :])[0, :]
+        else:
+            block, self._left = to_numpy(kernel(points, points) - left @ left.T), left
+            held, self._values = np.zeros((0, len(rows))), block.__getitem__
+        self._held, self._L = len(held), np.zeros((most + len(held), len(rows)))
+        self._L[: self._held, :] = held
 
     def eliminate(self, i: int, step: int, entry: float) -> np.ndarray:
         """Return the new column of L at the candidates, shape (c,).
@@ -487,39 +427,14 @@ class HostCandidates:
         Candidate i becomes the next pivot, after `step` of this block; `entry` is its diagonal
         entry of the Schur complement.
         """
-        m, L = self._rank + step, self._L
-        column = self._kernel(self._points[i : i + 1, :])[0, :] - L[:m, i] @ L[:m, :]
-        L[m, :] = column / float(np.sqrt(entry))
+        m, L = self._held + step, self._L
+        L[m, :] = (self._values(i) - L[:m, i] @ L[:m, :]) / float(np.sqrt(entry))
         return L[m, :]
 
     def rows(self, chosen):
         """Return the rows of L at the chosen candidates, shape (s, m + s)."""
-        rows = self._L[: self._rank + len(chosen), :].T
-        return take_rows(rows, np.asarray(chosen, dtype=np.intp))
-
-
-class DeviceCandidates:
-    """As `HostCandidates`, on a device: their Schur complement is copied to the host in one piece.
-
-    A pivot then costs no transfer and no wait, where a column of its own would cost both.
-    """
-
-    def __init__(self, schur: SchurComplement, rows: np.ndarray, most: int):
-        points = take_rows(schur.X, rows)
-        self._xp, self._left = schur.xp, schur.factor_rows(rows)
-        block = schur.kernel(points, points) - self._left @ self._left.T
-        self._block, self._new = to_numpy(block), np.zeros((most, len(rows)))
-
-    def eliminate(self, i, step, entry):
-        """Return the new column of L at the candidates, shape (c,)."""
-        new = self._new
-        new[step] = (self._block[i] - new[:step, i] @ new[:step]) / np.sqrt(entry)
-        return new[step]
-
-    def rows(self, chosen):
-        """Return the rows of L at the chosen candidates, shape (s, m + s)."""
         chosen = np.asarray(chosen, dtype=np.intp)
-        right = self._xp.asarray(self._new[: len(chosen), chosen].T)
+        right = self._xp.asarray(self._L[: self._held + len(chosen), chosen].T)
         return self._xp.concat([take_rows(self._left, chosen), right], axis=1)
 
 
@@ -535,28 +450,22 @@ _SHARE = 32
 _MOST_ON_DEVICE = 512
 
 
-class PivotRule:
-    """Base class of the rules, for n rows; `rng` is the source of the random one.
-
-    `propose(schur)` returns candidate rows. `choose(diagonal, floor, step)` returns the position of
-    the next pivot among the candidates, or None, from their current diagonal entries (the threshold
-    is `floor`) and the number of pivots of this block.
-    """
-
-    def __init__(self, n: int, rng: np.random.Generator | None):
-        self.n, self.rng = n, rng
+# A rule's `propose(schur, rng)` returns candidate rows; `rng` is the source of the random one.
+# `choose(diagonal, floor, step)` returns the position of the next pivot among the candidates, or
+# None, from their current diagonal entries (the threshold is `floor`) and the number of pivots of
+# this block.
 
 
-class Greedy(PivotRule):
+class Greedy:
     """The largest diagonal entry (Harbrecht, Peters and Schneider 2012); the first among equals.
 
     Diagonal entries only fall. A candidate that is still above what every other row had before
     the block is therefore the largest of all.
     """
 
-    def propose(self, schur):
+    def propose(self, schur, rng):
         """Return the rows with the largest diagonal entries."""
-        count = max(self.n // _SHARE, 256)
+        count = max(schur.X.shape[0] // _SHARE, 256)
         if not is_numpy_array(schur.residual):
             count = min(count, _MOST_ON_DEVICE)
         rows, self._bound = about_largest_rows(schur.residual, count)
@@ -569,21 +478,21 @@ class Greedy(PivotRule):
         return best if enough else None
 
 
-class RandomlyPivoted(PivotRule):
+class RandomlyPivoted:
     """A row drawn in proportion to its diagonal entry (Chen, Epperly, Tropp and Webber 2025).
 
     Rows are drawn by the diagonal before the block and accepted with the probability that theirs
     has kept (Epperly, Tropp and Webber 2024), which gives the law of one draw a column.
     """
 
-    def propose(self, schur):
+    def propose(self, schur, rng):
         """Return rows drawn by the diagonal; the same one may come twice."""
         xp = schur.xp
         cumulative = xp.cumulative_sum(schur.residual)
-        levels = xp.asarray(self.rng.random(BLOCK)) * cumulative[-1]
+        levels = xp.asarray(rng.random(BLOCK)) * cumulative[-1]
         drawn = to_numpy(xp.searchsorted(cumulative, levels, side="right"))
-        rows = np.minimum(drawn, self.n - 1)
-        self._thresholds = self.rng.random(BLOCK) * to_numpy(take_rows(schur.residual, rows))
+        rows = np.minimum(drawn, schur.X.shape[0] - 1)
+        self._thresholds = rng.random(BLOCK) * to_numpy(take_rows(schur.residual, rows))
         self._waiting = iter(range(BLOCK))
         return rows
 
@@ -593,7 +502,7 @@ class RandomlyPivoted(PivotRule):
         return next((i for i in self._waiting if diagonal[i] > limits[i]), None)
 
 
-RULES: dict[str, type[PivotRule]] = {"greedy": Greedy, "rpcholesky": RandomlyPivoted}
+RULES = {"greedy": Greedy, "rpcholesky": RandomlyPivoted}
 
 _MAX_STORED = {True: np.inf, False: 0, "auto": 3 * 2**26}
 """Maximum number of entries of the factor that are kept, by `store`."""
@@ -744,7 +653,7 @@ def pivoted_cholesky(
     schur = SchurComplement(kernel, X, most=limit, max_stored=_MAX_STORED[store])
     trace = schur.trace
     target = _absolute(tolerance, relative, trace)
-    errors = _factorise(schur, RULES[pivots](X.shape[0], rng), target)
+    errors = _factorise(schur, RULES[pivots](), rng, target)
     if errors[-1] > target:
         log.debug("pivoted Cholesky stopped at rank %d: trace error %.3g", schur.rank, errors[-1])
     chosen = np.asarray(schur.pivots, dtype=np.intp)
@@ -769,13 +678,13 @@ def _absolute(tolerance: float, relative: bool, trace: float) -> float:
     return target
 
 
-def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
+def _factorise(schur, rule, rng, target: float) -> np.ndarray:
     """Add pivots until the trace error is at most the target; return the error after each."""
     errors = np.empty(0)
     trace = schur.trace
     while trace > target and schur.rank < schur.most:
         most = min(BLOCK, schur.most - schur.rank)
-        pivots, rows = _choose_block(schur, rule, rule.propose(schur), most)
+        pivots, rows = _choose_block(schur, rule, rule.propose(schur, rng), most)
         if not pivots:
             if float(schur.xp.max(schur.residual)) <= schur.floor:
                 break
@@ -785,14 +694,15 @@ def _factorise(schur, rule: PivotRule, target: float) -> np.ndarray:
         trace = more[-1] = schur.trace
         errors = np.concatenate([errors, np.maximum(more, 0.0)])
     rank = int(np.argmax(errors <= target)) + 1 if trace <= target else len(errors)
-    schur.truncate(rank)
+    # The residual keeps the effect of the pivots after these.
+    schur.pivots, schur.points = schur.pivots[:rank], schur.points[:rank, :]
+    schur.B = schur.B[:rank, :rank]
     return errors[:rank]
 
 
-def _choose_block(schur, rule: PivotRule, candidates: np.ndarray, most: int):
+def _choose_block(schur, rule, candidates: np.ndarray, most: int):
     """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
-    kind = HostCandidates if is_numpy_array(schur.X) else DeviceCandidates
-    held, positions = kind(schur, candidates, most), []
+    held, positions = Candidates(schur, candidates, most), []
     diagonal = np.array(to_numpy(take_rows(schur.residual, candidates)))
     while len(positions) < most:
         i = rule.choose(diagonal, schur.floor, len(positions))

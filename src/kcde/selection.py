@@ -14,6 +14,11 @@ def log_grid(lowest: float, highest: float, count: int) -> np.ndarray:
     return np.geomspace(lowest, highest, count)
 
 
+def candidates(value, grid: Sequence) -> Sequence:
+    """Return the grid where a hyper-parameter is to be chosen, else its value alone."""
+    return grid if value is None else [value]
+
+
 def kfold(n: int, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return a random partition of n rows into folds whose sizes differ by one at most."""
     return contiguous_folds(n, folds, rng.permutation(n))

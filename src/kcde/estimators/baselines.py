@@ -81,10 +81,9 @@ class LinearGaussian(NormalResiduals):
         self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         self.residual_std_ = self._ridge.residual_std
-        self._std = array_namespace(X).asarray(self.residual_std_)
 
     def _line(self, X):
-        return self._ridge.predict(X), self._std[None, :]
+        return self._ridge.predict(X), array_namespace(X).asarray(self.residual_std_)[None, :]
 
 
 REGULARIZATIONS = log_grid(1e-6, 1e4, 41)
@@ -130,12 +129,10 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, di
     score = -len(x) * np.sum(np.log(stds) + 0.5 * np.log(2.0 * np.pi) + 0.5, axis=1)
     (best,) = best_index(score)
     chosen = float(candidates[best])
-    ridge = Ridge(
-        *(xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen))),
-        chosen,
-        as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals"),
-    )
-    return ridge, path.left_out(chosen), {"regularization": candidates, "score": score}
+    parts = (xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen)))
+    std = as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals")
+    scores = {"regularization": candidates, "score": score}
+    return Ridge(*parts, chosen, std), path.left_out(chosen), scores
 
 
 class _Path:
@@ -229,17 +226,38 @@ class MarginalKDE(GaussianMixture):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        checks.whole("tuning_rows", rows)
+        most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
+        checks.whole("tuning_rows", most)
         self.cv_results_ = {}
         if self.bandwidth_y is not None:
             self.bandwidth_y_ = as_bandwidths(self.bandwidth_y, Y.shape[1], "bandwidth_y")
         else:
-            values, rng = to_numpy(Y), rng_of("selection", self.random_state)
-            how = column_std(values), rows, rng, self._labels
-            self.bandwidth_y_, score = leave_one_out(values, *how)
-            self.cv_results_ = {"factor": FACTORS, "score": score}
+            self._choose(to_numpy(Y), most)
         self._centres, self._sigma = Y, self.bandwidth_y_
+
+    def _choose(self, Y: np.ndarray, most: int) -> None:
+        """Choose h among `FACTORS` × standard deviations by leave-one-out likelihood.
+
+        Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over
+        all rows, or those of another group than i (Silverman 1986, section 3.4.4). 33 t n
+        exponentials for t of n rows. Where every value is there twice the likelihood grows without
+        a bound as h falls; the smallest candidate is then chosen.
+        """
+        n, scale = len(Y), column_std(Y)
+        left_out = subsample(n, most, rng_of("selection", self.random_state))
+        labels = np.arange(n) if self._labels is None else self._labels
+        candidates = [as_bandwidths(c * scale, len(scale), "bandwidth_y") for c in FACTORS]
+        unit, scores = Y / scale, np.zeros(len(FACTORS))
+        for block in row_blocks(len(left_out), n):
+            rows = left_out[block]
+            exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
+            exponent[labels[rows, None] == labels] = -np.inf
+            for k, factor in enumerate(FACTORS):
+                scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
+        others = np.mean(np.log(n - np.bincount(labels)[labels[left_out]]))
+        scores -= len(left_out) * np.array([log_volume(h) + others for h in candidates])
+        self.bandwidth_y_ = candidates[best_index(scores)[0]]
+        self.cv_results_ = {"factor": FACTORS, "score": scores}
 
     def _log_weights(self, X):
         n = self._centres.shape[0]
@@ -248,37 +266,6 @@ class MarginalKDE(GaussianMixture):
 
 FACTORS = log_grid(0.05, 2.0, 33)
 """Candidates, in standard deviations."""
-
-
-def leave_one_out(
-    points: np.ndarray,
-    scale: np.ndarray,
-    most: int | None,
-    rng: np.random.Generator,
-    labels: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Choose h among `FACTORS` × scale by leave-one-out likelihood (Silverman 1986, section 3.4.4).
-
-    Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over all
-    points, or with labels over those of another label than i. 33 t n exponentials for t of n
-    points. Where every value is there twice the likelihood grows without a bound as h falls; the
-    smallest candidate is then chosen.
-    """
-    n, left_out = len(points), subsample(len(points), most, rng)
-    labels = np.arange(n) if labels is None else labels
-    candidates = [as_bandwidths(factor * scale, len(scale), "bandwidth_y") for factor in FACTORS]
-    unit = points / scale
-    scores = np.zeros(len(FACTORS))
-    for block in row_blocks(len(left_out), n):
-        rows = left_out[block]
-        exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
-        exponent[labels[rows, None] == labels] = -np.inf
-        for k, factor in enumerate(FACTORS):
-            scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
-    others = np.mean(np.log(n - np.bincount(labels)[labels[left_out]]))
-    constants = [log_volume(h) + others for h in candidates]
-    scores -= len(left_out) * np.array(constants)
-    return candidates[best_index(scores)[0]], scores
 
 
 @dataclass(eq=False, repr=False)
@@ -629,24 +616,24 @@ class KernelCDE(GaussianMixture):
             as_bandwidths(std, len(std), f"the standard deviation of {name}")
         labels = None if self._labels is None else self._labels[rows]
         criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, labels)
-        fixed = [
-            None if value is None else value / std
-            for value, std in zip(given, (std_x, std_y), strict=True)
-        ]
-        rule = 1.06 * len(rows) ** (-1.0 / (4 + X.shape[1] + Y.shape[1]))
+        std, sizes = np.concatenate([std_x, std_y]), (X.shape[1], Y.shape[1])
+        parts = zip(given, sizes, strict=True)
+        fixed = np.concatenate([np.full(n, np.nan) if h is None else h for h, n in parts]) / std
+        free, ends = np.isnan(fixed), np.repeat([BOUNDS_X, BOUNDS_Y], sizes, axis=0)
+        bounds = np.where(free[:, None], ends, fixed[:, None])
+        rule = 1.06 * len(rows) ** (-1.0 / (4 + sum(sizes)))
         starts = [(factor * rule, factor * rule) for factor in STARTS] + [(SMOOTHED, rule)]
-        begins = [criterion.start(start, fixed) for start in starts]
-        found = [criterion.maximise(*begin, iterations=_FIRST_ITERATIONS) for begin in begins]
+        starts = [np.where(free, np.clip(np.repeat(at, sizes), *ends.T), fixed) for at in starts]
+        found = [criterion.maximise(start, bounds, _FIRST_ITERATIONS) for start in starts]
         first = best_index(np.array([score for _, score, _ in found]))[0]
-        found[first] = criterion.maximise(found[first][0], begins[first][1], iterations=_ITERATIONS)
+        found[first] = criterion.maximise(found[first][0], bounds, _ITERATIONS)
         bandwidth, score, converged = (np.array(each) for each in zip(*found, strict=True))
-        bandwidth = bandwidth * np.concatenate([std_x, std_y])
+        bandwidth = bandwidth * std
         score = score - len(rows) * np.sum(np.log(std_y))
         self.cv_results_ = {"score": score, "bandwidth": bandwidth, "converged": converged}
-        best = bandwidth[best_index(score)[0]]
-        parts = np.split(best, [X.shape[1]])
-        named = zip(("bandwidth_x", "bandwidth_y"), parts, strict=True)
-        return [as_bandwidths(part, len(part), name) for name, part in named]
+        best = np.split(bandwidth[best_index(score)[0]], [X.shape[1]])
+        named = zip(best, sizes, ("bandwidth_x", "bandwidth_y"), strict=True)
+        return [as_bandwidths(*each) for each in named]
 
     def _log_weights(self, X):
         xp, n = array_namespace(X), self.X_.shape[0]
@@ -703,19 +690,8 @@ class LeaveOneOut:
         total = logsumexp(terms, axis=1)
         return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
 
-    def start(self, at: tuple, fixed: list) -> tuple[np.ndarray, list[tuple[float, float]]]:
-        """Return bandwidths (d_x + d_y,) to start at, and the smallest and largest of each.
-
-        `at` is the bandwidth of all columns of x, and of all of y, where none are `fixed`.
-        """
-        lengths, begin, bounds = (self.inputs, len(self._squares) - self.inputs), [], []
-        for value, size, known, ends in zip(at, lengths, fixed, (BOUNDS_X, BOUNDS_Y), strict=True):
-            begin.append(np.full(size, np.clip(value, *ends)) if known is None else known)
-            bounds += [ends] * size if known is None else [(h, h) for h in known]
-        return np.concatenate(begin), bounds
-
-    def maximise(self, begin: np.ndarray, bounds: list, iterations: int) -> tuple:
-        """Search for the largest L from bandwidths on, within bounds, by L-BFGS.
+    def maximise(self, begin: np.ndarray, bounds: np.ndarray, iterations: int) -> tuple:
+        """Search for the largest L from bandwidths (d,) on, within bounds (d, 2), by L-BFGS.
 
         Returns the bandwidths of x, then y, at the end, L there, and whether it converged.
         """

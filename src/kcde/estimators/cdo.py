@@ -8,7 +8,7 @@ for all α and α′.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -33,15 +33,10 @@ from kcde.estimators._shared.mixture import (
 )
 from kcde.estimators._shared.rows import distinct_rows
 from kcde.estimators.base import Tags
-from kcde.kernels import (
-    GaussianKernel,
-    LaplaceKernel,
-    as_bandwidths,
-    median_trick,
-)
+from kcde.kernels import GaussianKernel, LaplaceKernel, as_bandwidths, median_trick
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, log_grid, tuning_rows
+from kcde.selection import best_index, candidates, complement, log_grid, tuning_rows
 
 KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 """Of x, by name."""
@@ -126,8 +121,7 @@ def _checked_box(box, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         margin = _MARGIN * (upper - lower)
         return lower - margin, upper + margin
     try:
-        ends = [np.broadcast_to(np.asarray(end, dtype=float), values.shape[1:]) for end in box]
-        lower, upper = ends
+        lower, upper = (np.broadcast_to(np.asarray(end, float), values.shape[1:]) for end in box)
     except (TypeError, ValueError):
         raise ValueError(f"reference_box must be (lower, upper) of y; got {box!r}") from None
     if not np.all(np.isfinite(lower) & np.isfinite(upper) & (lower < upper)):
@@ -211,12 +205,6 @@ def spectrum_of(
         require_memory(Z, "CDO's reference", Z.shape[0], lambda M: 5 * M * M, remedy=_COARSER)
         parts.append(linalg.symmetric_spectrum(_densities(Z, Z, sigma[j : j + 1])))
     return Spectrum(parts)
-
-
-def squared_inverse_of(reference: Reference, sigma: np.ndarray, c: float):
-    """Return a function from V (n, M) to V (L + c)⁻², (n, M); L to a trace error far below c."""
-    # Fitted models are pickled, which a lambda cannot be.
-    return partial(spectrum_of(reference, sigma, _FAR_BELOW * c).squared_inverse, c=c)
 
 
 def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
@@ -329,45 +317,35 @@ class InputFactor:
         self._kernel, self._X, self._ridge = kernel, X, ridge
         self._root = array_namespace(X).asarray(np.sqrt(groups.counts))[:, None]
         require_memory(X, "CDO with distinct rows of x", X.shape[0], lambda G: G * G)
-        self._matrix = _weighted_gram(kernel, X, self._root)
-        self._steps, self._known = linalg.few_steps(self._matrix, ridge), None
+        self._matrix = matrix = array_namespace(X).empty((X.shape[0],) * 2, dtype=X.dtype)
+        # D^½ K D^½: its lower triangle by rows of blocks, then mirrored.
+        for rows in row_blocks(X.shape[0], X.shape[0], like=X):
+            values = kernel(X[rows, :], X[: rows.stop, :])
+            values *= self._root[rows, :]
+            values *= self._root[: rows.stop, :].T
+            matrix[rows, : rows.stop] = values
+            matrix[: rows.start, rows] = values[:, : rows.start].T
+        self._steps = linalg.few_steps(matrix, ridge)
         # Where few steps are enough, nothing is near to singular.
         self.jitter = 0.0 if self._steps is not None else self._factor.jitter
 
-    @property
+    @cached_property
     def _factor(self):
         """The factor, which takes the place of the matrix."""
-        if self._known is None:
-            self._known = linalg.factor_positive_definite(
-                self._matrix, shift=self._ridge, overwrite=True
-            )
-            self._matrix = None
-        return self._known
+        matrix, self._matrix = self._matrix, None
+        return linalg.factor_positive_definite(matrix, shift=self._ridge, overwrite=True)
 
     def solve(self, B):
         """Return (K + Nα diag(1/n_i))⁻¹ B, shape (G, q), for B (G, q)."""
-        if self._known is None and self._steps is not None and B.shape[1] <= _FEW_COLUMNS:
-            solved = linalg.conjugate_gradients(
-                self._matrix, self._root * B, self._ridge, self._steps
-            )
+        B, steps = self._root * B, self._steps
+        if self._matrix is not None and steps is not None and B.shape[1] <= _FEW_COLUMNS:
+            solved = linalg.conjugate_gradients(self._matrix, B, self._ridge, steps)
             return self._root * solved
-        return self._root * self._factor.solve(self._root * B)
+        return self._root * self._factor.solve(B)
 
     def similarities(self, X):
         """Return k(x, x_i), shape (n, G), each row divided by its largest."""
         return scaled_similarities(self._kernel, X, self._X)
-
-
-def _weighted_gram(kernel, X, root):
-    """Return D^½ K D^½, shape (G, G): its lower triangle by rows of blocks, then mirrored."""
-    matrix = array_namespace(X).empty((X.shape[0], X.shape[0]), dtype=X.dtype)
-    for rows in row_blocks(X.shape[0], X.shape[0], like=X):
-        values = kernel(X[rows, :], X[: rows.stop, :])
-        values *= root[rows, :]
-        values *= root[: rows.stop, :].T
-        matrix[rows, : rows.stop] = values
-        matrix[: rows.start, rows] = values[:, : rows.start].T
-    return matrix
 
 
 def scaled_similarities(kernel, A, B):
@@ -428,7 +406,8 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
             for j, (basis, means, test) in enumerate(of_y):
                 rotated = path.vectors.T @ means
                 for k, alpha in enumerate(grids.regularization):
-                    beta = basis.filtered(path.solution(rotated, float(alpha) * len(rows)))
+                    solution = path.solution(rotated, float(alpha) * len(rows))
+                    beta = solution[None, :, :] * basis.filters[:, None, :]  # for every shift
                     score[i, j, k] -= criterion(basis, beta, test, model.weights == "signed")
     best = best_index(score / Y.shape[0])
     chosen = Hyperparameters(*(grid[i] for grid, i in zip(grids, best, strict=True)))
@@ -443,11 +422,8 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
     path = OUTPUT_REGULARIZATIONS[kind] / np.prod(extent)
     if model.scaling == "published":
         path = path * reference.size
-    given = model.regularization, model.output_regularization
-    alphas, primes = (
-        grid if known is None else np.array([known])
-        for known, grid in zip(given, (REGULARIZATIONS[kind], path), strict=True)
-    )
+    alphas = np.asarray(candidates(model.regularization, REGULARIZATIONS[kind]))
+    primes = np.asarray(candidates(model.output_regularization, path))
     of_x, inputs = [model.bandwidth_x], to_numpy(X)
     if model.bandwidth_x is None:
         # If all rows are equal, every bandwidth gives the same kernel.
@@ -503,7 +479,7 @@ class OutputBasis:
         kept = np.flatnonzero(values > floor)
         identity = xp.asarray(np.eye(len(values))[kept])
         self.vectors = spectrum.expand(identity).T
-        self._filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
+        self.filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
         # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
         *_, root = spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
         self.overlap_root = (root @ self.vectors).T
@@ -516,10 +492,6 @@ class OutputBasis:
     def means(self, groups: Groups):
         """Return the group means of `at`, shape (G, r)."""
         return groups.means(self._reference, self._sigma, self.vectors)
-
-    def filtered(self, solution):
-        """Return β in the basis for every shift, shape (A, n, r), for a solution (n, r)."""
-        return solution[None, :, :] * self._filters[:, None, :]
 
 
 def _squared_error(basis: OutputBasis, beta, test, signed: bool) -> np.ndarray:
@@ -679,9 +651,7 @@ class CDO(SignedMixture):
         self.cv_results_ = {}
         self._groups = Groups(X, Y)
         self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points
-        chosen = Hyperparameters(
-            self.bandwidth_x, self.bandwidth_y, self.regularization, self.output_regularization
-        )
+        chosen = Hyperparameters(*(getattr(self, name) for name in Hyperparameters._fields))
         if any(value is None for value in chosen):
             rng = rng_of("selection", self.random_state)
             rows = tuning_rows(to_numpy(X), self.tuning_rows, rng)
@@ -695,7 +665,9 @@ class CDO(SignedMixture):
         M = self._reference.size
         shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
         given = self._reference, self.bandwidth_y_
-        self._squared_inverse = squared_inverse_of(*given, shift)
+        # Fitted models are pickled, which a lambda cannot be.
+        spectrum = spectrum_of(*given, _FAR_BELOW * shift)
+        self._squared_inverse = partial(spectrum.squared_inverse, c=shift)
         kernel = KERNELS[self.kernel_x](self.bandwidth_x_)
         self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter

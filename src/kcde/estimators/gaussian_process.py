@@ -111,13 +111,16 @@ class GaussianProcess(NormalResiduals):
         checks.choice("kernel", self.kernel, KERNELS)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
         rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
-        inputs, counts, means = _grouped(X, Y)
+        # On the host: the distinct x, how many rows each has, and their mean y.
+        (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
+        counts = np.bincount(member).astype(np.float64)
+        sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
+        inputs, counts, means = map(xp.asarray, (inputs, counts, sums / counts[:, None]))
         self.n_distinct_ = inputs.shape[0]
         self.offset_ = xp.mean(Y, axis=0)
         chosen = self._choose(X, Y, rows)
-        self.bandwidth_x_ = np.stack([column.bandwidth for column in chosen])
-        self.signal_std_ = np.array([column.signal_std for column in chosen])
-        self.noise_std_ = np.array([column.noise_std for column in chosen])
+        columns = map(np.array, zip(*chosen, strict=True))
+        self.bandwidth_x_, self.signal_std_, self.noise_std_ = columns
         self._condition(inputs, counts, means - self.offset_)
 
     def _choose(self, X, Y, rows: int) -> list[Hyperparameters]:
@@ -188,18 +191,6 @@ class GaussianProcess(NormalResiduals):
     def _line(self, X):
         xp = array_namespace(X)
         return self.mean(X), xp.sqrt(self.variance(X))
-
-
-def _grouped(X, Y) -> list:
-    """Return the distinct x (m, d_x), how many rows each has (m,), and their mean y (m, d_y).
-
-    O(n log n), on the host.
-    """
-    xp = array_namespace(Y)
-    (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
-    counts = np.bincount(member).astype(np.float64)
-    sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
-    return [xp.asarray(part) for part in (inputs, counts, sums / counts[:, None])]
 
 
 class Posterior:

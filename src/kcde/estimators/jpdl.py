@@ -183,15 +183,12 @@ def solve_with_clarabel(
     if entries > _SMALL:
         settings.direct_solve_method = "faer"
     normalised = sparse.csc_array(([1.0], ([0], [0])), shape=(1, count + entries))
-    equations = sparse.vstack(
-        [sparse.hstack([coefficients, -gram_terms]), normalised], format="csc"
-    )
+    same = sparse.hstack([coefficients, -gram_terms])
+    equations = sparse.vstack([same, normalised], format="csc")
     cone = sparse.hstack([sparse.csc_array((entries, count)), -sparse.eye_array(entries)])
-    quadratic = sparse.diags_array(
-        np.concatenate([np.full(count, 2.0 * scale), np.zeros(entries)]), format="csc"
-    )
+    quadratic = np.concatenate([np.full(count, 2.0 * scale), np.zeros(entries)])
     solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(quadratic),
+        sparse.csc_matrix(sparse.diags_array(quadratic)),
         np.concatenate([-2.0 * C.ravel(), np.zeros(entries)]),
         sparse.csc_matrix(sparse.vstack([equations, cone])),
         np.concatenate([np.zeros(equations.shape[0] - 1), [1.0], np.zeros(entries)]),
@@ -227,16 +224,14 @@ def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):
         y + x: i for i, (y, x) in enumerate(itertools.product(basis_y.exponents, basis_x.exponents))
     }
     d_x = basis_x.points.shape[1]
-    rows, columns, values = [], [], []
-    pairs = ((i, j) for j in range(len(exponents)) for i in range(j + 1))
-    for column, (i, j) in enumerate(pairs):
+    rows, values = [], []
+    for j, i in zip(*np.tril_indices(len(exponents)), strict=True):
         total = tuple(a + b for a, b in zip(exponents[i], exponents[j], strict=True))
         # Monomials that 1 + h cannot have come after its own, with coefficient zero.
         rows.append(products.setdefault(total[d_x:] + total[:d_x], len(products)))
-        columns.append(column)
         values.append(1.0 if i == j else np.sqrt(2.0))
     shape = (len(products), len(exponents) * (len(exponents) + 1) // 2)
-    terms = sparse.csc_array((values, (rows, columns)), shape=shape)
+    terms = sparse.csc_array((values, (rows, np.arange(len(rows)))), shape=shape)
     of_m = np.kron(to_numpy(basis_y.inverse), to_numpy(basis_x.inverse))
     padding = sparse.csc_array((shape[0] - of_m.shape[0], of_m.shape[1]))
     return sparse.vstack([sparse.csc_array(of_m), padding]), terms

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from math import log, pi
 from typing import ClassVar, NamedTuple
 
@@ -18,7 +17,6 @@ from kcde.estimators._kcef.natural_parameter import (
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
-from kcde.estimators._shared.rows import check_pairs
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
@@ -152,11 +150,7 @@ class KCEF(ExponentialFamily):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
 
-    _grids: ClassVar[dict] = {
-        "score": rules.SCORE_GRIDS,
-        "likelihood": rules.LIKELIHOOD_GRIDS,
-        "shared-likelihood": rules.SCORE_GRIDS,
-    }
+    _score_grids: ClassVar[tuple] = rules.SCORE_GRIDS
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -181,20 +175,15 @@ class KCEF(ExponentialFamily):
             raise ValueError(f"selection_floor must lie in [0, 1); got {self.selection_floor!r}")
         if not self.penalty >= 0:
             raise ValueError(f"penalty must not be negative; got {self.penalty}")
-        self._check_base(Y)
-        self.X_, self.Y_ = X, Y
-        self._choose(X, Y)
-        self._solve(X, Y)
-
-    def _check_base(self, Y) -> None:
-        """Raise `ValueError` where q_0 has no mass where the training y are."""
-        values = to_numpy(Y)
-        typical = float(np.median(np.sum((values / self.base_std) ** 2, axis=1)))
+        typical = float(np.median(np.sum((to_numpy(Y) / self.base_std) ** 2, axis=1)))
         if -0.5 * typical < _LEAST_LOG_BASE:
             raise ValueError(
                 f"half of Y is {typical**0.5:.3g} or more base_std from 0, where the base density "
                 "is 0: bring it to unit scale, with standardize=True"
             )
+        self.X_, self.Y_ = X, Y
+        self._choose(X, Y)
+        self._solve(X, Y)
 
     def _solve(self, X, Y):
         bandwidths, r = (self.bandwidth_x_, self.bandwidth_y_), self._base_gradient(Y)
@@ -232,8 +221,8 @@ class KCEF(ExponentialFamily):
         self.cv_results_ = {}
         if not given.complete:
             rows, folds = self._rows_and_folds(Y, self.folds)
-            choose, some = self._selector(Y.shape[1]), (take_rows(X, rows), take_rows(Y, rows))
-            given, self.cv_results_ = choose(*some, folds, given, self.base_std)
+            some = take_rows(X, rows), take_rows(Y, rows)
+            given, self.cv_results_ = self._select(*some, folds, given)
         self.bandwidth_x_ = as_bandwidths(given.bandwidth_x, X.shape[1], "bandwidth_x")
         self.bandwidth_y_ = as_bandwidths(given.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(given.regularization)
@@ -257,21 +246,14 @@ class KCEF(ExponentialFamily):
         """Return how many rows may take part in the selection."""
         return self.tuning_rows
 
-    def _selector(self, d_y: int):
+    def _select(self, X, Y, folds: list[np.ndarray], given: rules.Hyperparameters) -> tuple:
+        """Complete what is given by the rule; return that and `cv_results_`."""
         checks.choice("selection", self.selection, rules.RULES)
-        if self.selection != "score" and d_y != 1:
+        if self.selection != "score" and Y.shape[1] != 1:
             raise ValueError(
-                f"selection {self.selection!r} needs one-dimensional y; got d_y = {d_y}"
+                f"selection {self.selection!r} needs one-dimensional y; got d_y = {Y.shape[1]}"
             )
-        if self.selection in self._grids:
-            options = {"grids": self._grids[self.selection]}
-        else:
-            options = {"isotropic": self.isotropic}
-        if self.selection == rules.EARLY_STOPPING:
-            options["penalty"] = self.penalty
-        if self.selection == "likelihood":
-            options["floor"] = self.selection_floor
-        return partial(rules.RULES[self.selection], **options)
+        return rules.RULES[self.selection](self, X, Y, folds, given)
 
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
@@ -360,8 +342,7 @@ class KCEF(ExponentialFamily):
         rows = np.repeat(np.arange(X.shape[0]), chains)
         start = take_rows(self.Y_, rng.integers(self.Y_.shape[0], size=len(rows)))
         target = self._hmc_target(X, rows)
-        how |= {"burn_in": burn_in, "iterations": kept * thin, "thin": thin}
-        run = hmc(target, start, rng, **how)
+        run = hmc(target, start, rng, burn_in=burn_in, iterations=kept * thin, thin=thin, **how)
         parts = to_numpy(run.draws).reshape(X.shape[0], chains, kept, self.n_outputs_)
         draws = parts.reshape(X.shape[0], -1, self.n_outputs_)[:, :n_samples]
         r_hat = size = np.nan
@@ -465,17 +446,3 @@ def _refined(coarse: np.ndarray, log_density: np.ndarray, bend: np.ndarray, step
     parts = np.arange(1, int(np.ceil(gap / step))) / np.ceil(gap / step)
     between = coarse[:-1][near.any(axis=0), None] + gap * parts
     return np.sort(np.concatenate([coarse, between.ravel()]))
-
-
-def choose_from_grids(model: KCEF, X, Y, grids) -> list[rules.Hyperparameters | ValueError]:
-    """Return what selection "score" chooses from each of several grids and numbers of folds.
-
-    Each choice is that of a fit with this grid and this number of folds; all together cost one
-    eigendecomposition for each bandwidth of any grid.
-    """
-    X, Y = check_pairs(X, Y)
-    found = {count: model._rows_and_folds(Y, count) for count in {each.folds for each in grids}}
-    rows = next(rows for rows, _ in found.values())
-    partitions = {count: folds for count, (_, folds) in found.items()}
-    chosen_from = take_rows(X, rows), take_rows(Y, rows)
-    return rules.select_from_grids(*chosen_from, grids, partitions, model.base_std)

@@ -16,7 +16,7 @@ from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, grouped_kfold, log_grid, subsample
+from kcde.selection import best_index, candidates, grouped_kfold, log_grid, subsample
 
 _LARGEST_SYSTEM = 16_000
 _AUTO_BASIS = 300
@@ -83,9 +83,7 @@ class KEF(KCEF):
     )
 
     tags: ClassVar[Tags] = Tags(unconditional=True, grouped=True)
-    _grids: ClassVar[dict] = KCEF._grids | {
-        "score": (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
-    }
+    _score_grids: ClassVar[tuple] = (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
 
     bandwidth_x: None = field(default=None, init=False)
     isotropic: bool = field(default=False, init=False)
@@ -98,7 +96,14 @@ class KEF(KCEF):
     tuning_basis: int = 100
 
     def _fit(self, X, Y):
-        self.n_basis_ = self._basis_size(*Y.shape)
+        (n, d), m = Y.shape, self.n_basis
+        if m == "auto":
+            m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
+        checks.whole("n_basis", m, optional=True)
+        checks.whole("tuning_basis", self.tuning_basis)
+        if m is not None and m > n:
+            raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
+        self.n_basis_ = m
         super()._fit(X, Y)
 
     def _solve(self, X, Y):
@@ -117,17 +122,6 @@ class KEF(KCEF):
         filled = given._replace(bandwidth_x=1.0)
         return filled if filled.complete else given
 
-    def _basis_size(self, n: int, d: int) -> int | None:
-        """Return m, or None for the exact system."""
-        m = self.n_basis
-        if m == "auto":
-            m = None if n * d <= _LARGEST_SYSTEM else min(n, _AUTO_BASIS)
-        checks.whole("n_basis", m, optional=True)
-        checks.whole("tuning_basis", self.tuning_basis)
-        if m is not None and m > n:
-            raise ValueError(f"n_basis must be at most the {n} rows; got {m}")
-        return m
-
     def _rows_and_folds(self, Y, folds: int) -> tuple[np.ndarray, list[np.ndarray]]:
         rows, parts = super()._rows_and_folds(Y, folds)
         if not self.group_copies or self._labels is not None:
@@ -141,24 +135,20 @@ class KEF(KCEF):
         most = max(self.folds, _TUNING_SYSTEM // Y.shape[1])
         return most if self.tuning_rows is None else min(most, self.tuning_rows)
 
-    def _selector(self, d_y: int):
+    def _select(self, X, Y, folds: list[np.ndarray], given: Hyperparameters) -> tuple:
         if self.n_basis_ is None:
-            return super()._selector(d_y)
+            return super()._select(X, Y, folds, given)
         if self.selection != "score":
             raise ValueError(f"selection of a Nyström KEF is 'score'; got {self.selection!r}")
-
-        def choose(X, Y, folds, given: Hyperparameters, base_std):
-            grids = self._grids["score"]
-            sigmas = grids[0] if given.bandwidth_y is None else [given.bandwidth_y]
-            path = grids[1] if given.regularization is None else np.array([given.regularization])
-            most = min(self.n_basis_, self.tuning_basis)
-            basis = subsample(Y.shape[0], most, rng_of("basis", self.random_state))
-            score = held_out_scores(Y, folds, basis, sigmas, path, base_std)
-            i, j = best_index(-score)
-            chosen = Hyperparameters(1.0, sigmas[i], path[j])
-            return chosen, {"bandwidth": sigmas, "regularization": path, "score": score}
-
-        return choose
+        sigmas, path = self._score_grids
+        sigmas = candidates(given.bandwidth_y, sigmas)
+        path = np.asarray(candidates(given.regularization, path))
+        most = min(self.n_basis_, self.tuning_basis)
+        basis = subsample(Y.shape[0], most, rng_of("basis", self.random_state))
+        score = held_out_scores(Y, folds, basis, sigmas, path, self.base_std)
+        i, j = best_index(-score)
+        results = {"bandwidth": sigmas, "regularization": path, "score": score}
+        return Hyperparameters(1.0, sigmas[i], path[j]), results
 
 
 RIDGE = 1e-5

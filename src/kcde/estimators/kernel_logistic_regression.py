@@ -1,7 +1,7 @@
 """Low-rank kernel logistic regression (jdl, appendix B)."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -87,12 +87,6 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
 
     bandwidth_x: float | Sequence[float] | None = None
     regularization: float = 1e-3
-    _: KW_ONLY
-    tolerance: float = 1e-3
-    max_rank: int | None = None
-    store: str = "auto"
-    random_state: int = 0
-    standardize: bool = True
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -160,9 +154,9 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
                 solved = newton(LogisticLoss(basis, target, model.regularization), coefficients)
                 model._record_input(None, basis.points)
                 model.basis_, model.rank_x_, model.classes_ = basis, basis.rank, classes
-                coefficients, model.objective_, residual, steps = solved
+                coefficients, model.objective_, *reports = solved
                 model.coef_, model.solver_status_ = coefficients, "optimal"
-                model.solver_residual_, model.solver_iterations_ = residual, steps
+                model.solver_residual_, model.solver_iterations_ = reports
         for model in models:
             model._record_feature_names(given)
             model._open(units)
@@ -176,9 +170,8 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         """Return the probabilities of the two classes, shape (n, 2), at X (n, d_x)."""
         log_odds = self.decision_function(X)
         xp = array_namespace(log_odds)
-        return xp.stack(
-            [0.5 * (1.0 - xp.tanh(0.5 * log_odds)), 0.5 * (1.0 + xp.tanh(0.5 * log_odds))], axis=1
-        )
+        share = xp.tanh(0.5 * log_odds)
+        return xp.stack([0.5 * (1.0 - share), 0.5 * (1.0 + share)], axis=1)
 
     def predict(self, X) -> np.ndarray:
         """Return the more probable class, shape (n,): the second where the odds are even."""
@@ -262,9 +255,8 @@ def newton(loss: LogisticLoss, start) -> tuple:
         before, residual = residual, float(norm(gradient)) / scale if scale > 0.0 else 0.0
         if residual <= _TOLERANCE or (residual <= _ROUNDING and residual > 0.5 * before):
             return c, value, residual, iteration
-        step = -solve_positive_definite(
-            loss.hessian(f), gradient, shift=2.0 * loss.regularization
-        ).x
+        hessian, shift = loss.hessian(f), 2.0 * loss.regularization
+        step = -solve_positive_definite(hessian, gradient, shift=shift).x
         promised = float(gradient @ step)
         direction = loss.log_odds(step)
         for halvings in range(40):

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from math import exp, pi, sqrt
 from typing import ClassVar
 
@@ -134,7 +133,7 @@ class LSCDE(SignedMixture):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        self._check_parameters(X.shape[1], Y.shape[1])
+        self._check_parameters()
         rng = rng_of("selection", self.random_state)
         self.centres_x_, self.centres_y_ = self._draw_centres(X, Y, rng)
         self.cv_results_ = {}
@@ -163,10 +162,7 @@ class LSCDE(SignedMixture):
         rows = np.sort(rng.permutation(Y.shape[0])[: self.n_centres])
         return take_rows(X, rows), take_rows(Y, rows)
 
-    def _check_parameters(self, d_x: int, d_y: int):
-        for name, dimension in (("bandwidth_x", d_x), ("bandwidth_y", d_y)):
-            if getattr(self, name) is not None:
-                as_bandwidths(getattr(self, name), dimension, name)
+    def _check_parameters(self):
         for name in ("regularization", "density_floor"):
             checks.positive(name, getattr(self, name), optional=True)
         package = self.implementation == "cde"
@@ -222,10 +218,9 @@ class LSCDE(SignedMixture):
 
     def _select_each(self, held_out_scores: Callable, path: np.ndarray) -> None:
         """Choose the bandwidth of each column that has none, in turn, and λ after them."""
-        sides = [(self.bandwidth_x, self.bandwidth_x_), (self.bandwidth_y, self.bandwidth_y_)]
-        columns = [
-            (own, column) for given, own in sides if given is None for column in range(len(own))
-        ]
+        chosen = [self.bandwidth_x_] if self.bandwidth_x is None else []
+        chosen += [self.bandwidth_y_] if self.bandwidth_y is None else []
+        columns = [(own, column) for own in chosen for column in range(len(own))]
 
         def of(own, column: int, sigma: float) -> float:
             own[column] = sigma
@@ -280,8 +275,8 @@ class _Basis:
 
     def __init__(self, X, Y, U, V, sigma_x: np.ndarray, sigma_y: np.ndarray):
         xp = array_namespace(Y)
-        # φ of x and of y with their logarithms, which the held-out likelihood alone needs, H twice
-        # and a product of rows.
+        # φ of x and of y with the logarithms of a fold's, which the held-out likelihood needs, H
+        # twice and a product of rows.
         width = U.shape[0] * 7
         require_memory(Y, "LSCDE's basis at rows", max(X.shape[0], Y.shape[0]), lambda n: n * width)
         self._x, self._y = (X, U, sigma_x), (Y, V, sigma_y)
@@ -289,19 +284,13 @@ class _Basis:
         self.phi_y = xp.exp(log_gaussian_kernel(*self._y))
         self.log_volume = log_volume(sigma_y)
         # ∫ φ_y,l φ_y,l′ dy = (√π σ_y)^d exp(-|v - v′|²/4σ_y²)
-        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * xp.exp(
-            0.5 * log_gaussian_kernel(V, V, sigma_y)
-        )
+        root = xp.exp(0.5 * log_gaussian_kernel(V, V, sigma_y))
+        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * root
 
-    @cached_property
-    def log_phi_x(self):
-        """Logarithms of φ at X, shape (n, b)."""
-        return log_gaussian_kernel(*self._x)
-
-    @cached_property
-    def log_phi_y(self):
-        """Logarithms of φ at Y, shape (n, b)."""
-        return log_gaussian_kernel(*self._y)
+    def log_phi(self, rows) -> Iterator:
+        """Yield the logarithms of φ of x and of y, shape (len rows, b)."""
+        for points, centres, sigma in (self._x, self._y):
+            yield log_gaussian_kernel(take_rows(points, rows), centres, sigma)
 
     def _phi(self, rows) -> tuple:
         return take_rows(self.phi_x, rows), take_rows(self.phi_y, rows)
@@ -386,8 +375,8 @@ def _log_likelihood(basis: _Basis, alpha, held_out, floor) -> np.ndarray:
         phi_x = take_rows(basis.phi_x, held_out)
         numerator = (phi_x * take_rows(basis.phi_y, held_out)) @ alpha
         return to_numpy(xp.sum(basis.floored(numerator, phi_x @ alpha, floor), axis=0))
-    log_phi_x = take_rows(basis.log_phi_x, held_out)
-    numerator = _log_product(log_phi_x + take_rows(basis.log_phi_y, held_out), alpha)
+    log_phi_x, log_phi_y = basis.log_phi(held_out)
+    numerator = _log_product(log_phi_x + log_phi_y, alpha)
     denominator = _log_product(log_phi_x, alpha) + basis.log_volume
     with np.errstate(invalid="ignore"):
         return to_numpy(xp.sum(numerator - denominator, axis=0))

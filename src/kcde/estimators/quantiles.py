@@ -20,7 +20,7 @@ from kcde.estimators.base import Tags
 from kcde.estimators.jdl import CLIPPED, JointDistribution
 from kcde.kernels import median_trick
 from kcde.seeding import rng_of
-from kcde.selection import complement, grouped_kfold, kfold, subsample
+from kcde.selection import candidates, complement, grouped_kfold, kfold, subsample
 
 FACTORS = (0.5, 1.0, 2.0)
 """Candidates of the bandwidths, times the median distance between rows over √2."""
@@ -189,7 +189,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
         thresholds = _thresholds(train[1], _JUDGED)
         truth = to_numpy(_below(thresholds)(test[1]))
         best = None
-        path_of = REGULARIZATIONS if model.regularization is None else [model.regularization]
+        path_of = candidates(model.regularization, REGULARIZATIONS)
         for options in _bandwidths(model, *train, rng):
             candidate = _capped(model, len(rest)).set_params(**options)
             path = candidate.fit_path(*train, path_of, return_errors=True)
@@ -258,12 +258,13 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
         def of(rows):
             (_, levels), at = self._mean_and_levels(X[rows, :]), place[rows]
-            here = np.take_along_axis(levels, np.maximum(at, 0)[:, None], axis=1)[:, 0]
+            each = np.arange(len(levels))
+            here = levels[each, np.maximum(at, 0)]
             if self._steps:
                 return np.where(at < 0, 0.0, here)
             above = np.minimum(at + 1, len(t) - 1)
             share = (y[rows] - t[at]) / np.where(above > at, t[above] - t[at], 1.0)
-            rise = np.take_along_axis(levels, above[:, None], axis=1)[:, 0] - here
+            rise = levels[each, above] - here
             return np.where(at < 0, 0.0, here + np.where(above > at, share, 0.0) * rise)
 
         return array_namespace(X).asarray(self._by_blocks(of, X))
@@ -285,20 +286,14 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
         def of(rows):
             mean, levels = self._mean_and_levels(X[rows, :])
-            found = [mean]
-            for each in wanted:
-                at = np.sum(levels < each, axis=1)
-                if self._steps:
-                    found.append(t[at])
-                    continue
+            at = np.sum(levels[:, None, :] < wanted[:, None], axis=2)
+            found, row = t[at], np.arange(len(levels))[:, None]
+            if not self._steps:
                 before = np.maximum(at - 1, 0)
-                low, high = (
-                    np.take_along_axis(levels, place[:, None], axis=1)[:, 0]
-                    for place in (before, at)
-                )
-                share = (each - low) / np.where(high > low, high - low, 1.0)
-                found.append(t[before] + np.where(at > 0, share, 0.0) * (t[at] - t[before]))
-            return np.stack(found, axis=1)
+                low, high = levels[row, before], levels[row, at]
+                share = (wanted - low) / np.where(high > low, high - low, 1.0)
+                found = t[before] + np.where(at > 0, share, 0.0) * (found - t[before])
+            return np.column_stack([mean, found])
 
         found = array_namespace(X).asarray(self._by_blocks(of, X))
         return found[:, :1], found[:, 1:] if np.ndim(p) else found[:, 1]
@@ -347,22 +342,17 @@ def _below(thresholds: np.ndarray):
 
 def _bandwidths(model, X, Y, rng) -> list[dict]:
     """Return constructor arguments to try: bandwidths that are None, in some ratios of x."""
-    names = [name for name in ("bandwidth_x", "bandwidth_y") if hasattr(model, name)]
-    names = [name for name in names if getattr(model, name) is None]
-    if not names:
+    chosen = {"bandwidth_x": X, "bandwidth_y": Y}
+    chosen = {name: chosen[name] for name in chosen if getattr(model, name, 1.0) is None}
+    if not chosen:
         return [{}]
     few = subsample(Y.shape[0], _MEDIAN_ROWS, rng)
-    middle = {
-        name: median_trick(to_numpy(take_rows(points, few)), 0.5, name[-1].upper())
-        for name, points in (("bandwidth_x", X), ("bandwidth_y", Y))
-        if name in names
-    }
-    ratios = [np.ones(X.shape[1])]
-    if "bandwidth_x" in names and X.shape[1] > 1:
-        ratios.append(relevant_lengths(X, Y[:, 0], rng))
+    shapes = {"bandwidth_x": [np.ones(X.shape[1])], "bandwidth_y": [1.0]}
+    if "bandwidth_x" in chosen and X.shape[1] > 1:
+        shapes["bandwidth_x"].append(relevant_lengths(X, Y[:, 0], rng))
     options: list[dict] = [{}]
-    for name, each in middle.items():
-        shapes = ratios if name == "bandwidth_x" else [1.0]
-        more = [{name: factor * each * shape} for shape in shapes for factor in FACTORS]
+    for name, points in chosen.items():
+        middle = median_trick(to_numpy(take_rows(points, few)), 0.5, name[-1].upper())
+        more = [{name: factor * middle * shape} for shape in shapes[name] for factor in FACTORS]
         options = [known | new for known in options for new in more]
     return options

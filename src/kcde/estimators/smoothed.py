@@ -21,7 +21,7 @@ from kcde.estimators.jdl import JDL
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, log_grid
+from kcde.selection import best_index, candidates, complement, log_grid
 
 BANDWIDTH_FACTORS = np.array([0.5, 1.0, 2.0, 4.0])
 REGULARIZATIONS = log_grid(1e-8, 10.0, 10)
@@ -38,6 +38,11 @@ class SmoothedWeights(GaussianMixture):
 
     tags: ClassVar[Tags] = Tags(grouped=True)
     weights_class: ClassVar[type[LowRankConditional]]
+    selection_rule: ClassVar[str] = (
+        "; negative weights are taken as 0; two bandwidths (½, 1, 2, 4 times the median "
+        "distance/√2), λ (1e-8…10) and the width of the bumps (0.05…1) by 5-fold held-out "
+        "likelihood"
+    )
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -77,8 +82,8 @@ class SmoothedWeights(GaussianMixture):
         folds = self._kfold(np.arange(Y.shape[0]), self.folds, rng)
         of_x = _bandwidths(X, "X") if self.bandwidth_x is None else [self.bandwidth_x]
         of_y = _bandwidths(Y, "Y") if self.bandwidth_y is None else [self.bandwidth_y]
-        path = REGULARIZATIONS if self.regularization is None else [self.regularization]
-        smoothings = SMOOTHINGS if self.smoothing is None else [self.smoothing]
+        path = candidates(self.regularization, REGULARIZATIONS)
+        smoothings = candidates(self.smoothing, SMOOTHINGS)
         grids, score = (of_x, of_y, path, smoothings), 0.0
         for held_out in folds:
             rows = complement(held_out, Y.shape[0])
@@ -188,9 +193,7 @@ class SmoothedJDL(SmoothedWeights):
     """
 
     selection_rule: ClassVar[str] = (
-        "the weights of JDL, with a Gaussian around each y; negative weights are taken as 0; "
-        "two bandwidths (½, 1, 2, 4 times the median distance/√2), λ (1e-8…10) and the width "
-        "of the bumps (0.05…1) by 5-fold held-out likelihood"
+        "the weights of JDL, with a Gaussian around each y" + SmoothedWeights.selection_rule
     )
 
     weights_class: ClassVar[type] = JDL
@@ -244,9 +247,7 @@ class SmoothedCME(SmoothedWeights):
     """
 
     selection_rule: ClassVar[str] = (
-        "the weights of CME, with a Gaussian around each pivot; negative weights are taken as "
-        "0; two bandwidths (½, 1, 2, 4 times the median distance/√2), λ (1e-8…10) and the "
-        "width of the bumps (0.05…1) by 5-fold held-out likelihood"
+        "the weights of CME, with a Gaussian around each pivot" + SmoothedWeights.selection_rule
     )
 
     weights_class: ClassVar[type] = CME

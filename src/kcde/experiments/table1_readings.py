@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from kcde import scores
 from kcde.estimators import Standardised
-from kcde.estimators._kcef.selection import ScoreGrid
-from kcde.estimators.kcef import choose_from_grids
+from kcde.estimators._kcef.selection import ScoreGrid, choose_from_grids
 from kcde.experiments.base import Outcome, attempt
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.metrics import NLL, NLL_QUADRATURE

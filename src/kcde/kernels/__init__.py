@@ -4,7 +4,6 @@ A kernel is called as `kernel(A, B)` -> (len A, len B); `kernel.log(A, B)` is it
 does not underflow, and `kernel.diagonal(A)` is k(a, a) for each row.
 """
 
-from dataclasses import dataclass
 from math import sqrt
 
 from kcde.arrays import array_namespace, as_floating, exp_of_negative, row_blocks
@@ -21,7 +20,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
 class LaplaceKernel(Stationary):
     """k(a, b) = exp(-Σ_i |a_i - b_i| / s_i), the product of one Laplace kernel a dimension.
 
@@ -40,8 +38,6 @@ class LaplaceKernel(Stationary):
     array([[1.   , 0.368]])
     """
 
-    bandwidth: object
-
     def log(self, A, B):
         """Return log k, shape (a, b); it does not underflow."""
         A, B = as_floating(A), as_floating(B)
@@ -54,7 +50,6 @@ class LaplaceKernel(Stationary):
         return total
 
 
-@dataclass(frozen=True)
 class MaternKernel(Stationary):
     """k(a, b) = (1 + √3 r) exp(-√3 r) with r² = Σ_i (a_i - b_i)²/σ_i²: smoothness 3/2.
 
@@ -75,8 +70,6 @@ class MaternKernel(Stationary):
     >>> MaternKernel(bandwidth=2.0)(A, B).round(3)
     array([[1.   , 0.483]])
     """
-
-    bandwidth: object
 
     def __call__(self, A, B):
         """Return the kernel matrix, shape (a, b), of points (a, d) and (b, d).

@@ -85,8 +85,11 @@ def median_trick(X, scale: float = 1.0, name: str = "X") -> float:
     return float(np.sqrt(scale * np.median(positive)))
 
 
+@dataclass(frozen=True)
 class Stationary:
     """A kernel that is 1 between a point and itself, computed from its logarithm."""
+
+    bandwidth: object
 
     def __call__(self, A, B):
         """Return the kernel matrix, shape (a, b), of points (a, d) and (b, d)."""
@@ -98,7 +101,6 @@ class Stationary:
         return xp.ones(A.shape[0], dtype=as_floating(A).dtype)
 
 
-@dataclass(frozen=True)
 class GaussianKernel(Stationary):
     """k(a, b) = exp(-Σ_i (a_i - b_i)² / 2σ_i²).
 
@@ -120,8 +122,6 @@ class GaussianKernel(Stationary):
     >>> GaussianKernel(bandwidth=2.0).derivatives(A, B).first[..., 0].round(3)
     array([[0.221, 0.303]])
     """
-
-    bandwidth: object
 
     def __call__(self, A, B):
         """Return the kernel matrix.
@@ -152,14 +152,12 @@ class GaussianKernel(Stationary):
         # Centring keeps the difference of squares from cancelling where the data are far from 0.
         centre = xp.mean(A if A.shape[0] < B.shape[0] else B, axis=0)
         sigma = self._sigma(A, xp)
-        a, b = (_standardised(points, centre, sigma, xp) for points in (A, B))
-        half_a, half_b = (-0.5 * xp.sum(each * each, axis=0, keepdims=True) for each in (a, b))
+        a, half_a, one_a = _standardised(A, centre, sigma, xp)
+        b, half_b, one_b = _standardised(B, centre, sigma, xp)
         if float(xp.minimum(xp.min(half_a), xp.min(half_b))) < -_LARGEST_DIFFERENCED:
             return log_gaussian_kernel(A, B, as_bandwidths(self.bandwidth, A.shape[1]))
         # -|a - b|²/2 = a·b - |a|²/2 - |b|²/2 is one product of vectors with two entries more.
-        a = xp.concat([a, half_a, xp.ones_like(half_a)])
-        b = xp.concat([b, xp.ones_like(half_b), half_b])
-        return a.T @ b
+        return xp.concat([a, half_a, one_a]).T @ xp.concat([b, one_b, half_b])
 
     def prepare(self, X) -> "PreparedRows | None":
         """Return kernel values at rows of X (n, d), which are standardised once for many calls.
@@ -217,9 +215,8 @@ class PreparedRows:
     def __init__(self, kernel: GaussianKernel, X):
         self._xp = xp = array_namespace(X)
         self._centre, self._sigma = xp.mean(X, axis=0), kernel._sigma(X, xp)
-        rows = _standardised(X, self._centre, self._sigma, xp)
-        halves = -0.5 * xp.sum(rows * rows, axis=0, keepdims=True)
-        self._rows = xp.concat([rows, xp.ones_like(halves), halves])
+        rows, halves, ones = _standardised(X, self._centre, self._sigma, xp)
+        self._rows = xp.concat([rows, ones, halves])
         self.largest = -float(xp.min(halves))
 
     def take(self, rows) -> "PreparedRows":
@@ -230,15 +227,18 @@ class PreparedRows:
 
     def __call__(self, points, block: slice = slice(None)):
         """Return the kernel matrix, shape (k, len block), of points (k, d) and rows of X."""
-        xp = self._xp
-        a = _standardised(points, self._centre, self._sigma, xp)
-        a = xp.concat([a, -0.5 * xp.sum(a * a, axis=0, keepdims=True), xp.ones_like(a[:1, :])])
+        a = self._xp.concat(_standardised(points, self._centre, self._sigma, self._xp))
         return exp_of_negative(a.T @ self._rows[:, block])
 
 
-def _standardised(points, centre, sigma, xp):
-    """Return (points - centre)/σ, transposed: a few long rows are faster than many short ones."""
-    return xp.stack([(points[:, i] - centre[i]) / sigma[i] for i in range(points.shape[1])])
+def _standardised(points, centre, sigma, xp) -> tuple:
+    """Return z = (points - centre)/σ, -|z|²/2 and ones, transposed.
+
+    A few long rows are faster than many short ones.
+    """
+    z = xp.stack([(points[:, i] - centre[i]) / sigma[i] for i in range(points.shape[1])])
+    halves = -0.5 * xp.sum(z * z, axis=0, keepdims=True)
+    return z, halves, xp.ones_like(halves)
 
 
 class KernelDerivatives:

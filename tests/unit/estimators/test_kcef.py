@@ -9,8 +9,8 @@ from scipy.stats import kstest
 
 from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef import score_matching as matching
-from kcde.estimators._kcef.selection import ScoreGrid
-from kcde.estimators.kcef import choose_from_grids
+from kcde.estimators._kcef import selection
+from kcde.estimators._kcef.selection import ScoreGrid, choose_from_grids
 from kcde.estimators.kef import NystromSystem
 from kcde.estimators.kef import held_out_scores as scores_of_bases
 from kcde.kernels import GaussianKernel
@@ -44,7 +44,7 @@ def test_one_bandwidth_by_held_out_likelihood(pairs, monkeypatch):
     """Of the grid of the score, the pair of σ and λ whose densities give held-out y the most."""
     X, Y = pairs
     sigmas, path = np.array([0.9, 2.0, 4.0]), np.array([1e-2, 1e-1])
-    monkeypatch.setitem(KCEF._grids, "shared-likelihood", (sigmas, path))
+    monkeypatch.setattr(selection, "SCORE_GRIDS", (sigmas, path))
     model = KCEF(selection="shared-likelihood").fit(X, Y)
     _, folds = model._rows_and_folds(Y, 5)
     expected = np.zeros((len(sigmas), len(path)))

@@ -172,7 +172,6 @@ def test_a_fit_holds_one_matrix(rng, monkeypatch, d, n):
 def test_tuning_holds_what_is_planned(rng, monkeypatch, rule, d, n):
     X, Y = rng.standard_normal((n, 2)), rng.standard_normal((n, d))
     given = rules.Hyperparameters(1.0, 1.0, None if rule == "score" else 1e-2)
-    options = {"grids": rules.SCORE_GRIDS} | ({"floor": 0.0} if rule == "likelihood" else {})
-    select = partial(rules.RULES[rule], X, Y, kfold(n, 5, rng), given, 2.0, **options)
+    select = partial(rules.RULES[rule], KCEF(), X, Y, kfold(n, 5, rng), given)
     peak, plan = held(monkeypatch, rules, lambda _: select())
     assert 0.5 * plan < peak < plan

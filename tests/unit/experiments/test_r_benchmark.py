@@ -134,7 +134,7 @@ def test_a_reading_is_a_fit_with_its_grid_and_folds(launch, smoke, monkeypatch):
     for reading in (DRAWN, other):
         grid = reading.grid()
         if reading is other:
-            monkeypatch.setitem(KCEF._grids, "score", grid[:2])
+            monkeypatch.setattr(KCEF, "_score_grids", grid[:2])
         model = KCEF(folds=grid.folds, random_state=split_seed("smoke-mixed", 0))
         fitted = Standardised(model).fit(data.X[train], data.Y[train])
         expected = -fitted.score(data.X[test], data.Y[test]) - fitted.log_scale_

@@ -52,19 +52,21 @@ class Adjoint(NamedTuple):
     w: object
     mu: object
 
-    def thin_products(self):
-        """Yield left and right factors (n, k) of Ḡ, M̄ and Q̄, summed over folds.
+    def thin_products(self, s: float):
+        """Yield left and right factors (n, 2k) of Ḡ, M̄/s and Q̄/s², summed over folds.
 
-        Of a fold Ḡ = e p̄ᵀ/μ - w eᵀ, M̄ = (1_R p̄ᵀ + e 1_Sᵀ)/μ + w 1_Rᵀ and Q̄ = -1_R 1_Sᵀ/μ.
+        Of a fold Ḡ = e p̄ᵀ/μ - w eᵀ, M̄ = (1_R p̄ᵀ + e 1_Sᵀ)/μ + w 1_Rᵀ and Q̄ = -1_R 1_Sᵀ/μ. G and
+        Q are symmetric and M is antisymmetric: so these are made.
         """
         xp = array_namespace(self.e)
         p, ones_S = self.bar_p / self.mu, self.ones_S / self.mu
-        for left, right in (
-            ([self.e, -self.w], [p, self.e]),
-            ([self.ones_R, self.e, self.w], [p, ones_S, self.ones_R]),
-            ([-self.ones_R], [ones_S]),
+        for left, right, unit, sign in (
+            ([self.e, -self.w], [p, self.e], 1.0, 1.0),
+            ([self.ones_R, self.e, self.w], [p, ones_S, self.ones_R], s, -1.0),
+            ([-self.ones_R], [ones_S], s * s, 1.0),
         ):
-            yield xp.concat(left, axis=1), xp.concat(right, axis=1)
+            left, right = xp.concat(left, axis=1) / unit, xp.concat(right, axis=1)
+            yield xp.concat([left, sign * right], axis=1), xp.concat([right, left], axis=1)
 
 
 class Tables:
@@ -74,17 +76,14 @@ class Tables:
         self._u, self._bandwidth = difference / bandwidth, bandwidth
         self._z, self._g2 = self._u * self._u, kernel / bandwidth**2
 
-    @property
     def G(self):
         """K g (1 - z)/s², of the shape of D."""
         return self._g2 * (1.0 - self._z)
 
-    @property
     def M(self):
         """K g D (3 - z)/s⁴, of the shape of D."""
         return self._g2 * self._u * ((3.0 - self._z) / self._bandwidth)
 
-    @property
     def Q(self):
         """K g (3 - 6z + z²)/s⁴, of the shape of D."""
         return self._g2 * ((3.0 + self._z * (self._z - 6.0)) / self._bandwidth**2)
@@ -115,7 +114,10 @@ class Tables:
 
 
 class _Step:
-    """One evaluation: what follows from the kernel matrix."""
+    """One evaluation: what follows from the kernel matrix.
+
+    With G, for all folds at once, or with one fold's system at a time.
+    """
 
     def __init__(self, problem: "HeldOutScore", bandwidth_x: np.ndarray, bandwidth_y: float):
         xp, n = array_namespace(problem.Y), problem.n
@@ -123,6 +125,7 @@ class _Step:
         kernel = GaussianKernel(np.append(bandwidth_x, bandwidth_y))
         points = xp.concat([problem.X, problem.Y], axis=1)
         self._kernel = xp.empty((n, n), dtype=points.dtype)
+        self._G = xp.empty((n, n), dtype=points.dtype) if problem.whole else None
         # Row sums of M and Q over each fold, and over all others.
         self._M_S, Q_S = xp.zeros_like(problem.inside), xp.zeros_like(problem.inside)
         for rows in self._blocks():
@@ -130,31 +133,23 @@ class _Step:
             self._kernel[rows, : rows.stop] = kernel(points[rows, :], points[: rows.stop, :])
             self._kernel[before, rows] = self._kernel[rows, before].T
             tables = self._tables(rows, slice(0, rows.stop))
-            M, Q = tables.M, tables.Q
+            M, Q = tables.M(), tables.Q()
             self._M_S[rows, :] += M @ problem.inside[: rows.stop, :]
             self._M_S[before, :] -= M[:, before].T @ problem.inside[rows, :]
             Q_S[rows, :] += Q @ problem.inside[: rows.stop, :]
             Q_S[before, :] += Q[:, before].T @ problem.inside[rows, :]
-            self._keep(tables.G, rows, before)
+            if problem.whole:
+                self._G[rows, : rows.stop] = tables.G()
+                self._G[before, rows] = self._G[rows, before].T
         self._M_R, self._Q_R = self._M_S @ problem.others, Q_S @ problem.others
-
-    def _keep(self, G, rows: slice, before: slice) -> None:
-        """Take the rows of G up to the end of the block."""
 
     def contract(self, adjoint: Adjoint):
         """Return the derivatives in log σ_y, and in log σ_x times σ_x², shape (d_x,).
 
-        G and Q are symmetric and M is antisymmetric: so are Ḡ, M̄ and Q̄ made, below the diagonal.
+        Ḡ, M̄ and Q̄ are made below the diagonal.
         """
-        X, s, xp = self._problem.X, self._bandwidth, array_namespace(self._kernel)
-        kinds = zip(adjoint.thin_products(), (1.0, s, s * s), (1.0, -1.0, 1.0), strict=True)
-        thin = [
-            (
-                xp.concat([left / unit, sign * right], axis=1),
-                xp.concat([right, left / unit], axis=1),
-            )
-            for (left, right), unit, sign in kinds
-        ]
+        X, xp = self._problem.X, array_namespace(self._kernel)
+        thin = list(adjoint.thin_products(self._bandwidth))
         in_y, cross, squares = 0.0, 0.0, X * X
         columns = xp.zeros(X.shape[0], dtype=X.dtype)
         for rows in self._blocks():
@@ -178,21 +173,13 @@ class _Step:
         for rows in row_blocks(stop - start, self._problem.n, cached=True, like=self._kernel):
             yield slice(start + rows.start, start + rows.stop)
 
-
-class _WholeStep(_Step):
-    """With G, for all folds at once."""
-
-    def __init__(self, problem: "HeldOutScore", *bandwidths):
-        self._G = array_namespace(problem.Y).empty((problem.n, problem.n), dtype=problem.Y.dtype)
-        super().__init__(problem, *bandwidths)
-
-    def _keep(self, G, rows: slice, before: slice) -> None:
-        self._G[rows, : rows.stop] = G
-        self._G[before, rows] = G[:, before].T
-
     def adjoint(self, regularization: float) -> Adjoint:
         """Return the terms of all folds at λ."""
         problem, G, xp = self._problem, self._G, array_namespace(self._kernel)
+        if G is None:
+            each = [self._fold(k, regularization) for k in range(len(problem.folds))]
+            *others, mu = zip(*each, strict=True)
+            return Adjoint(*(xp.stack(part, axis=-1) for part in others), xp.asarray(mu))
         ones_S, r = problem.inside, problem.r[:, None]
         ones_R = 1.0 - ones_S
         mu = [(problem.n - (S.stop - S.start)) * regularization for S in problem.folds]
@@ -207,6 +194,47 @@ class _WholeStep(_Step):
         value = xp.sum(0.5 * p * p + p * r, axis=0) + q
         log_mu = -mu * xp.sum(w * (r * ones_R + e), axis=0) - xp.sum(bar_p * p, axis=0) - q
         return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
+
+    def _fold(self, k: int, regularization: float) -> Adjoint:
+        """Return the terms of fold k at λ."""
+        problem, S = self._problem, self._problem.folds[k]
+        xp = array_namespace(self._kernel)
+        kept = problem.n - (S.stop - S.start)
+        mu = kept * regularization
+        G = xp.zeros((kept, kept), dtype=self._kernel.dtype)
+        refill = partial(self._write_system, S=S)
+        refill(G)
+        factor = factor_positive_definite(G, shift=mu, overwrite=True, refill=refill)
+        nothing = xp.zeros(S.stop - S.start, dtype=G.dtype)
+
+        def solve(values):
+            """Return what is zero in S, from values outside it."""
+            found = factor.solve(xp.concat([values[: S.start], values[S.stop :]]))
+            return xp.concat([found[: S.start], nothing, found[S.start :]])
+
+        e = solve(self._M_R[:, k] - mu * problem.r)
+        # p, shape (|S|,), and G_:S (p + r_S), shape (n,).
+        parts, pull = [], 0.0
+        for rows in self._blocks(S):
+            G = self._tables(rows).G()
+            parts.append((G @ e - self._M_R[rows, k]) / mu)
+            pull = pull + (parts[-1] + problem.r[rows]) @ G
+        p = xp.concat(parts)
+        w = solve((pull + self._M_S[:, k]) / mu)
+        ones_S, r_S, bar_p = problem.inside[:, k], problem.r[S], xp.zeros_like(e)
+        ones_R, bar_p[S] = 1.0 - ones_S, p + r_S
+        q = xp.sum(self._M_S[:, k] * e - ones_S * self._Q_R[:, k]) / mu
+        value = xp.sum(0.5 * p * p + p * r_S) + q
+        log_mu = -mu * xp.sum(w * (problem.r * ones_R + e)) - xp.sum(bar_p[S] * p) - q
+        return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
+
+    def _write_system(self, G, S: slice) -> None:
+        """Write G_RR on and below its diagonal blocks, for the complement R of S."""
+        for part in (slice(0, S.start), slice(S.stop, self._problem.n)):
+            for rows in self._blocks(part):
+                for columns in (slice(0, min(S.start, rows.stop)), slice(S.stop, rows.stop)):
+                    if columns.start < columns.stop:
+                        G[_moved(rows, S), _moved(columns, S)] = self._tables(rows, columns).G()
 
 
 class HeldOutSystems:
@@ -239,59 +267,6 @@ class HeldOutSystems:
         return take_columns(xp.concat(solved, axis=1), order)
 
 
-class _BlockedStep(_Step):
-    """With one fold's system at a time."""
-
-    def adjoint(self, regularization: float) -> Adjoint:
-        """Return the terms of all folds at λ."""
-        xp, folds = array_namespace(self._kernel), range(len(self._problem.folds))
-        each = [self._fold(k, regularization) for k in folds]
-        *others, mu = zip(*each, strict=True)
-        return Adjoint(*(xp.stack(part, axis=-1) for part in others), xp.asarray(mu))
-
-    def _fold(self, k: int, regularization: float) -> Adjoint:
-        """Return the terms of fold k at λ."""
-        problem, S = self._problem, self._problem.folds[k]
-        xp = array_namespace(self._kernel)
-        kept = problem.n - (S.stop - S.start)
-        mu = kept * regularization
-        G = xp.zeros((kept, kept), dtype=self._kernel.dtype)
-        refill = partial(self._write_system, S=S)
-        refill(G)
-        factor = factor_positive_definite(G, shift=mu, overwrite=True, refill=refill)
-        right = self._M_R[:, k] - mu * problem.r
-        e = _scatter(factor.solve(_outside(right, S)), S)
-        p, pull = self._across(k, e, mu)
-        right = (pull + self._M_S[:, k]) / mu
-        w = _scatter(factor.solve(_outside(right, S)), S)
-        ones_S, r_S = problem.inside[:, k], problem.r[S]
-        ones_R, bar_p = 1.0 - ones_S, p + r_S
-        q = xp.sum(self._M_S[:, k] * e - ones_S * self._Q_R[:, k]) / mu
-        value = xp.sum(0.5 * p * p + p * r_S) + q
-        log_mu = -mu * xp.sum(w * (problem.r * ones_R + e)) - xp.sum(bar_p * p) - q
-        sizes = S.start, problem.n - S.stop
-        before, behind = (xp.zeros(size, dtype=p.dtype) for size in sizes)
-        bar_p = xp.concat([before, bar_p, behind])
-        return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
-
-    def _across(self, k: int, e, mu: float):
-        """Return p, shape (|S|,), and G_:S (p + r_S), shape (n,), of fold k."""
-        problem, parts, pull = self._problem, [], 0.0
-        for rows in self._blocks(problem.folds[k]):
-            G = self._tables(rows).G
-            parts.append((G @ e - self._M_R[rows, k]) / mu)
-            pull = pull + (parts[-1] + problem.r[rows]) @ G
-        return array_namespace(e).concat(parts), pull
-
-    def _write_system(self, G, S: slice) -> None:
-        """Write G_RR on and below its diagonal blocks, for the complement R of S."""
-        for part in (slice(0, S.start), slice(S.stop, self._problem.n)):
-            for rows in self._blocks(part):
-                for columns in (slice(0, min(S.start, rows.stop)), slice(S.stop, rows.stop)):
-                    if columns.start < columns.stop:
-                        G[_moved(rows, S), _moved(columns, S)] = self._tables(rows, columns).G
-
-
 _WHOLE = 1 << 22  # entries of a matrix, below which a dozen matrices fit easily
 FEWER = "set tuning_rows, or take more memory"
 _BLOCKS_HELD = 16  # where a block's share of the derivatives is contracted
@@ -317,38 +292,24 @@ class HeldOutScore:
         for k, S in enumerate(self.folds):
             inside[S, k] = 1.0
         self.inside, self.others = xp.asarray(inside), xp.asarray(1.0 - np.eye(len(folds)))
-        self._step = _WholeStep
-        if n * n > _WHOLE:
+        self.whole = n * n <= _WHOLE
+        if not self.whole:
             share, block = 1.0 - min(map(len, folds)) / n, block_size(cached=True, like=Y)
-            numbers = partial(_numbers, share=share, block=block)
+
+            def numbers(n: int) -> int:
+                """Return the size of the kernel matrix, the system of a fold, and the blocks."""
+                return int((1.0 + share**2) * n * n) + _BLOCKS_HELD * min(n * n, max(n, block))
+
             require_memory(Y, "tuning KCEF", n, numbers, remedy=FEWER)
-            self._step = _BlockedStep
 
     def __call__(self, bandwidth_x: np.ndarray, bandwidth_y: float, regularization: float):
         """Return the score and its gradient."""
-        step = self._step(self, bandwidth_x, float(bandwidth_y))
+        step = _Step(self, bandwidth_x, float(bandwidth_y))
         adjoint = step.adjoint(float(regularization))
         in_y, in_x = step.contract(adjoint)
         value, in_lambda = (float(to_numpy(each).sum()) for each in adjoint[:2])
         gradient = [*to_numpy(in_x) / bandwidth_x**2, float(in_y), in_lambda]
         return value / self.n, np.array(gradient) / self.n
-
-
-def _numbers(n: int, share: float, block: int) -> int:
-    """Return the size of the kernel matrix, the system of a share of the rows, and the blocks."""
-    return int((1.0 + share**2) * n * n) + _BLOCKS_HELD * min(n * n, max(n, block))
-
-
-def _outside(values, S: slice):
-    """Return the values that are not in a slice."""
-    return array_namespace(values).concat([values[: S.start], values[S.stop :]])
-
-
-def _scatter(values, S: slice):
-    """Return a vector that is zero in a slice, from its values elsewhere."""
-    xp = array_namespace(values)
-    nothing = xp.zeros(S.stop - S.start, dtype=values.dtype)
-    return xp.concat([values[: S.start], nothing, values[S.start :]])
 
 
 def _moved(part: slice, S: slice) -> slice:
@@ -375,11 +336,10 @@ def minimise(score: Callable, dimension: int, given, isotropic: bool) -> tuple:
     Starts at σ_x = √d_x, σ_y = 1, λ = 1e-3; at most 50 iterations of L-BFGS-B within 0.05…50 for
     bandwidths and 1e-8…10 for λ. A point where a system is singular counts as the worst seen.
     """
-    sigma_x, sigma_y, regularization = given
-    root = np.sqrt(max(dimension, 1))
-    x = np.broadcast_to(root if sigma_x is None else sigma_x, (dimension,))
-    y = np.ravel(1.0 if sigma_y is None else sigma_y)[0]
-    start = np.array([*x, y, START_REGULARIZATION if regularization is None else regularization])
+    defaults = np.sqrt(max(dimension, 1)), 1.0, START_REGULARIZATION
+    known = (new if old is None else old for old, new in zip(given, defaults, strict=True))
+    x, y, regularization = known
+    start = np.array([*np.broadcast_to(x, (dimension,)), *np.ravel(y), regularization])
     groups = _groups(dimension, given, isotropic)
     box = [BOUNDS_BANDWIDTH] * (dimension + 1) + [BOUNDS_REGULARIZATION]
     limits = [tuple(np.log(np.array(b) / s)) for b, s in zip(box, start, strict=True)]

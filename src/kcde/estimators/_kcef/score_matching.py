@@ -1,7 +1,6 @@
 """The linear system of Theorem 1 (kcef) and its cross-validated score along a path of λ."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,14 +26,10 @@ def score_system(K, derivatives: KernelDerivatives, r) -> ScoreSystem:
     """Assemble the system from k_X (n, n), the derivatives of k at (Y, Y), and ∂ log q_0 (n, d)."""
     xp = array_namespace(K)
     n, d = r.shape
-    if d == 1:
-        G = -K * derivatives.second[..., 0, 0]
-        M = K * derivatives.laplacian_gradient[..., 0]
-    else:
-        blocks = -K[:, :, None, None] * derivatives.second
-        G = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (n * d, n * d))
-        M = K[:, :, None] * derivatives.laplacian_gradient
-        M = xp.reshape(xp.permute_dims(M, (0, 2, 1)), (n * d, n))
+    blocks = -K[:, :, None, None] * derivatives.second
+    G = xp.reshape(xp.permute_dims(blocks, (0, 2, 1, 3)), (n * d, n * d))
+    M = K[:, :, None] * derivatives.laplacian_gradient
+    M = xp.reshape(xp.permute_dims(M, (0, 2, 1)), (n * d, n))
     return ScoreSystem(G, M, K * derivatives.bilaplacian, xp.reshape(r, (-1,)))
 
 
@@ -88,7 +83,12 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> tuple:
     """
     xp = array_namespace(Y)
     n, d = Y.shape
-    numbers = partial(_numbers, d=d, block=block_size(like=Y))
+    block = block_size(like=Y)
+
+    def numbers(n: int) -> int:
+        """Return the size of G and of the blocks that it is assembled from."""
+        return (n * d) ** 2 + _BLOCKS_HELD * min(n * n * d, max(n * d, block))
+
     require_memory(Y, "the exact fit of a kernel exponential family", n, numbers)
     mu, G = n * regularization, xp.zeros((n * d, n * d), dtype=Y.dtype)
 
@@ -99,11 +99,6 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> tuple:
     solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=fill)
     c = xp.reshape(solution.x, Y.shape) / mu
     return c + r / mu, c, solution.jitter
-
-
-def _numbers(n: int, d: int, block: int) -> int:
-    """Return the size of G and of the blocks that it is assembled from."""
-    return (n * d) ** 2 + _BLOCKS_HELD * min(n * n * d, max(n * d, block))
 
 
 class HeldOutSolver:
@@ -134,16 +129,12 @@ class HeldOutSolver:
         block = xp.eye(len(held_out), dtype=v.dtype) - xp.matmul(half, xp.matrix_transpose(half))
         Av_S = take_rows(v, held_out) - weight @ U_S.T
         delta = -xp.linalg.solve(block, Av_S[:, :, None])[:, :, 0]
-        spread = v[None, :] + self._scatter(delta, held_out)
+        # The columns of delta at the rows held out, and 0 elsewhere.
+        place, inside = np.zeros(v.shape[0], dtype=np.int64), np.zeros(v.shape[0])
+        place[held_out], inside[held_out] = np.arange(len(held_out)), 1.0
+        spread = v[None, :] + take_columns(delta, place) * xp.asarray(inside)
         b = (spread - (weight + share * (delta @ U_S)) @ self._U.T) / mu[:, None]
         return delta, b
-
-    def _scatter(self, delta, held_out: np.ndarray):
-        """Return (L, N) with the columns of delta at the rows held out, and 0 elsewhere."""
-        xp, size = array_namespace(delta), self._U.shape[0]
-        place, inside = np.zeros(size, dtype=np.int64), np.zeros(size)
-        place[held_out], inside[held_out] = np.arange(len(held_out)), 1.0
-        return take_columns(delta, place) * xp.asarray(inside)
 
 
 def held_out_scores(

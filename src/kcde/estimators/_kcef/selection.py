@@ -1,11 +1,11 @@
 """Selection of KCEF's bandwidths and λ: by held-out score as published, or by likelihood.
 
-A rule takes the rows X (n, d_x), Y (n, d_y) that take part, the folds (a partition of these rows),
-what is given, and the standard deviation of q_0. It returns the `Hyperparameters` chosen, and the
-candidates with their scores for `cv_results_`.
+A rule takes the KCEF, the rows X (n, d_x), Y (n, d_y) that take part, the folds (a partition of
+these rows) and what is given. It returns the `Hyperparameters` chosen, and the candidates with
+their scores for `cv_results_`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import erfc, log, log1p, pi, sqrt
 from typing import NamedTuple
@@ -16,11 +16,12 @@ from numpy.polynomial import polynomial
 from kcde.arrays import array_namespace, row_blocks, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.score import FEWER, HeldOutScore, minimise, minimise_early
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
+from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.panels import panel_count, panel_nodes
-from kcde.selection import best_index, complement, log_grid, refined_grid
+from kcde.selection import best_index, candidates, complement, log_grid, refined_grid
 
 _WIDE = 2.0  # standard deviations, of a bandwidth that no longer widens the range of y
 _STEP = 0.2  # of equidistant nodes, in bandwidths
@@ -190,29 +191,29 @@ class ScoreGrid(NamedTuple):
     folds: int
 
 
-def select_by_score(X, Y, folds, given: Hyperparameters, base_std: float, *, grids):
+def select_by_score(model, X, Y, folds, given: Hyperparameters):
     """Choose one σ for x and y, and λ, by the score on held-out folds (kcef, section 4).
 
     In `cv_results` "bandwidth" (a,), "regularization" (b,) and "score" (a, b); lower is better.
     """
 
     def table(pairs, path):
-        return -_score_tables(X, Y, [folds], pairs, path, base_std)[0]
+        return -_score_tables(X, Y, [folds], pairs, path, model.base_std)[0]
 
-    chosen, results, table = _on_shared_grid(given, grids, table)
+    chosen, results, table = _on_shared_grid(given, model._score_grids, table)
     return chosen, results | {"score": -table}
 
 
-def select_by_shared_likelihood(X, Y, folds, given: Hyperparameters, base_std: float, *, grids):
+def select_by_shared_likelihood(model, X, Y, folds, given: Hyperparameters):
     """Choose as `select_by_score`, but by "log_likelihood", for d_y = 1."""
     n = Y.shape[0]
     require_memory(Y, "tuning KCEF by likelihood", n, lambda n: 19 * n * n, remedy=FEWER)
-    search = _LikelihoodSearch(X, Y, folds, base_std)
+    search = _LikelihoodSearch(X, Y, folds, model.base_std)
 
     def table(pairs, path):
         return np.stack([search.over(*([each] for each in pair[:2]), path)[0, 0] for pair in pairs])
 
-    chosen, results, table = _on_shared_grid(given, grids, table)
+    chosen, results, table = _on_shared_grid(given, SCORE_GRIDS, table)
     return chosen, results | {"log_likelihood": table}
 
 
@@ -227,25 +228,27 @@ def _on_shared_grid(given: Hyperparameters, grids, table: Callable) -> tuple:
         Hyperparameters(*(sigma if each is None else each for each in given[:2]), None)
         for sigma in sigmas
     ]
-    path = np.asarray(_candidates(given.regularization, grids[1]))
+    path = np.asarray(candidates(given.regularization, grids[1]))
     values = table(pairs, path)
     i, j = best_index(values)
     results = {"bandwidth": sigmas, "regularization": path}
     return pairs[i]._replace(regularization=path[j]), results, values
 
 
-def select_from_grids(
-    X, Y, grids: Sequence[ScoreGrid], partitions: Mapping[int, Sequence[np.ndarray]], base_std
-) -> list[Hyperparameters | ValueError]:
-    """Choose as `select_by_score` does from each of several grids, which share what is computed.
+def choose_from_grids(model, X, Y, grids: Sequence[ScoreGrid]) -> list:
+    """Return what selection "score" of a KCEF chooses from each grid: `Hyperparameters`.
 
-    Each σ of any grid costs one eigendecomposition, whatever the number of grids and folds;
-    `partitions` maps these to the folds. Where no candidate of a grid has a finite score, its
-    choice is the error.
+    Each choice is that of a fit with this grid and this number of folds; all together cost one
+    eigendecomposition for each σ of any grid. Where no candidate of a grid has a finite score, its
+    choice is the `ValueError`.
     """
+    (X, Y), partitions = check_pairs(X, Y), {}
+    for count in {grid.folds for grid in grids}:
+        rows, partitions[count] = model._rows_and_folds(Y, count)
     sigmas, path = (_union([grid[k] for grid in grids]) for k in (0, 1))
     pairs = [Hyperparameters(sigma, sigma, None) for sigma in sigmas]
-    tables = _score_tables(X, Y, list(partitions.values()), pairs, path, base_std)
+    X, Y = take_rows(X, rows), take_rows(Y, rows)
+    tables = _score_tables(X, Y, list(partitions.values()), pairs, path, model.base_std)
     of_folds = dict(zip(partitions, tables, strict=True))
 
     def choose(grid: ScoreGrid):
@@ -286,20 +289,20 @@ def _score_tables(X, Y, partitions: Sequence, pairs: Sequence, path, base_std) -
     return score
 
 
-def select_by_likelihood(
-    X, Y, folds, given: Hyperparameters, base_std: float, *, grids, floor: float
-):
+def select_by_likelihood(model, X, Y, folds, given: Hyperparameters):
     """Choose σ_x, σ_y and λ by held-out log likelihood: coarse, finer, then σ_x per dimension.
 
-    For d_y = 1. `folds` may be several partitions, one after the other, and with a `floor` ε the
+    For d_y = 1. `folds` may be several partitions, one after the other, and with a floor ε the
     likelihood is that of (1 - ε) p + ε q_0. `cv_results` holds the coarse grid's "bandwidth_x",
     "bandwidth_y", "regularization" and "log_likelihood", and the "best_log_likelihood" after
     refinement.
     """
-    search = _LikelihoodSearch(X, Y, folds, base_std, (grids[0][0], grids[0][-1]), floor)
-    sigmas_x = _candidates(given.bandwidth_x, grids[0] if X.shape[1] else grids[0][:1])
-    sigmas_y = _candidates(given.bandwidth_y, grids[0])
-    path = np.asarray(_candidates(given.regularization, grids[1]))
+    sigmas, path = LIKELIHOOD_GRIDS
+    limits = sigmas[0], sigmas[-1]
+    search = _LikelihoodSearch(X, Y, folds, model.base_std, limits, model.selection_floor)
+    sigmas_x = candidates(given.bandwidth_x, sigmas if X.shape[1] else sigmas[:1])
+    sigmas_y = candidates(given.bandwidth_y, sigmas)
+    path = np.asarray(candidates(given.regularization, path))
     # The kernel of each σ_x is kept; the others are what a fold takes at the peak.
     matrices, n = 18 + max(len(sigmas_x), _FINER), Y.shape[0]
     require_memory(Y, "tuning KCEF by likelihood", n, lambda n: matrices * n * n, remedy=FEWER)
@@ -320,22 +323,19 @@ def select_by_likelihood(
     return best, results
 
 
-def select_by_gradient(
-    X, Y, folds, given: Hyperparameters, base_std: float, *, search=minimise, **options
-):
-    """Choose a σ per dimension and λ by L-BFGS-B on the K-fold score (kcef, section 4), d_y = 1.
-
-    `search` is one of those of `kcde.estimators._kcef.score`, `options` its options.
-    """
-    score = HeldOutScore(X, Y, folds, base_std)
-    *chosen, report = search(score, X.shape[1], given, **options)
+def select_by_gradient(model, X, Y, folds, given: Hyperparameters):
+    """Choose a σ per dimension and λ by L-BFGS-B on the K-fold score (kcef, section 4), d_y = 1."""
+    score = HeldOutScore(X, Y, folds, model.base_std)
+    early = model.selection == EARLY_STOPPING
+    search = partial(minimise_early, penalty=model.penalty) if early else minimise
+    *chosen, report = search(score, X.shape[1], given, isotropic=model.isotropic)
     return Hyperparameters(*chosen), report
 
 
 RULES = {
     "score": select_by_score,
     "gradient": select_by_gradient,
-    EARLY_STOPPING: partial(select_by_gradient, search=minimise_early),
+    EARLY_STOPPING: select_by_gradient,
     "likelihood": select_by_likelihood,
     "shared-likelihood": select_by_shared_likelihood,
 }
@@ -365,14 +365,12 @@ class _LikelihoodSearch:
         """Try multiples of each dimension's σ_x in turn, keeping what improves."""
         sigma = as_bandwidths(best.bandwidth_x, dimension, "bandwidth_x")
         for axis in range(dimension):
-            candidates = [
-                np.clip(sigma * np.where(np.arange(dimension) == axis, m, 1.0), *self.limits)
-                for m in _PER_DIMENSION
-            ]
-            values = self.over(candidates, [best.bandwidth_y], np.array([best.regularization]))
+            multiples = np.where(np.arange(dimension) == axis, _PER_DIMENSION[:, None], 1.0)
+            tried = np.clip(sigma * multiples, *self.limits)
+            values = self.over(tried, [best.bandwidth_y], np.array([best.regularization]))
             (index, _, _) = best_index(values)
             if values[index, 0, 0] > value:
-                sigma, value = candidates[index], float(values[index, 0, 0])
+                sigma, value = tried[index], float(values[index, 0, 0])
         return best._replace(bandwidth_x=sigma), value
 
     def _path(self, K, tables: "_OutputTables", path: np.ndarray) -> np.ndarray:
@@ -430,8 +428,3 @@ class _OutputTables:
 
 def _block(matrix, rows, columns):
     return take_columns(take_rows(matrix, rows), columns)
-
-
-def _candidates(value, grid: np.ndarray) -> Sequence:
-    """Return the grid where the value is to be chosen, else the value alone."""
-    return grid if value is None else [value]

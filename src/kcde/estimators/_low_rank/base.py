@@ -10,12 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.basis import Basis, Projection, check_values
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.rows import (
-    RowChecks,
-    check_not_constant,
-    check_pairs,
-    drawn_places,
-)
+from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, drawn_places
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators._shared.units import Units
 from kcde.estimators.base import ConditionalDensity, Tags

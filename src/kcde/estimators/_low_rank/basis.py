@@ -41,11 +41,6 @@ class Basis:
         V, shape (m, m).
     """
 
-    points: object
-    mean: object
-    second_moments: object
-    rotation: object
-
     @property
     def rank(self) -> int:
         """m, the number of functions."""
@@ -147,12 +142,20 @@ class KernelBasis(Basis):
         return row_blocks(self.points.shape[0], self.rank + width, like=self.points)
 
 
+@dataclass(eq=False, repr=False)
 class GaussianBases:
     """Hyper-parameters to bases: bandwidths and pivoted Cholesky, for an estimator to inherit.
 
-    The estimator has hyper-parameters bandwidth_x, tolerance, max_rank, store and
-    random_state. Estimators that agree in these have the same basis of the same rows.
+    The estimator has the hyper-parameter bandwidth_x besides. Estimators that agree in it and in
+    tolerance, max_rank, store and random_state have the same basis of the same rows.
     """
+
+    _: KW_ONLY
+    tolerance: float = 1e-3
+    max_rank: int | None = None
+    store: str = "auto"
+    random_state: int = 0
+    standardize: bool = True
 
     def make_basis_x(self, X) -> KernelBasis:
         """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
@@ -168,13 +171,8 @@ class GaussianBases:
             few = to_numpy(take_rows(points, rows))
             bandwidth = median_trick(few, 0.5, name) if d else 1.0
         sigma = as_bandwidths(bandwidth, d, f"bandwidth_{name.lower()}")
-        factor = pivoted_cholesky(
-            GaussianKernel(sigma),
-            points,
-            self.tolerance,
-            max_rank=self.max_rank,
-            store=self.store,
-        )
+        how = {"max_rank": self.max_rank, "store": self.store}
+        factor = pivoted_cholesky(GaussianKernel(sigma), points, self.tolerance, **how)
         return KernelBasis(factor, points)
 
 
@@ -186,12 +184,7 @@ class GaussianPairBases(GaussianBases):
     bandwidth_y: float | Sequence[float] | None = None
     regularization: float = 1e-3
     _: KW_ONLY
-    tolerance: float = 1e-3
     constrained: bool | str = False
-    max_rank: int | None = None
-    store: str = "auto"
-    random_state: int = 0
-    standardize: bool = True
 
     def make_basis_y(self, Y) -> KernelBasis:
         """Return the basis of functions of y over training rows Y (n, d_y); n m_Y² time."""
@@ -259,14 +252,12 @@ class PolynomialBasis(Basis):
     def _monomials(self, points):
         xp = array_namespace(points)
         standard = (points - self._centre) / self._scale
-        columns = [xp.ones(points.shape[0], dtype=points.dtype)]
-        places = {(0,) * points.shape[1]: 0}
+        columns = {self.exponents[0]: xp.ones(points.shape[0], dtype=points.dtype)}
         for exponent in self.exponents[1:]:
             i = next(j for j, power in enumerate(exponent) if power)
             smaller = tuple(p - (j == i) for j, p in enumerate(exponent))
-            places[exponent] = len(columns)
-            columns.append(columns[places[smaller]] * standard[:, i])
-        return xp.stack(columns, axis=1)
+            columns[exponent] = columns[smaller] * standard[:, i]
+        return xp.stack(list(columns.values()), axis=1)
 
 
 def graded_exponents(dimension: int, degree: int) -> list[tuple[int, ...]]:
