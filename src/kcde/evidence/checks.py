@@ -143,30 +143,30 @@ def worse(signs: Mapping[str, int]) -> list[str]:
 
 
 def compare(
-    scores: pd.DataFrame, datasets: Sequence[str], method: tuple[str, ...], rival: tuple[str, ...]
+    scores: pd.DataFrame, datasets: Sequence[str], method: str, rival: str
 ) -> PairedComparison:
     """Compare a method with a rival by paired tests at 5% over splits, which are random halves.
 
-    `method` and `rival` have a name, and where they are not those of `kcde.evidence.checks.splits`
-    variant and metric. A split that exploded but is finite stays in the tests: it cannot dominate
-    the ranks of the signed-rank test, and makes the corrected t-test find nothing.
+    A split that exploded but is finite stays in the tests: it cannot dominate the ranks of the
+    signed-rank test, and makes the corrected t-test find nothing.
     """
     found = PairedComparison({}, {}, [])
     # Narrowed first: claims are decided under many readings.
-    scores = scores[scores["method"].isin([method[0], rival[0]])]
+    scores = scores[scores["method"].isin([method, rival])]
     cells = dict(iter(scores.groupby("dataset", observed=True)))
     for dataset in datasets:
-        both = [splits(cells.get(dataset, scores[:0]), dataset, *one) for one in (method, rival)]
+        both = [splits(cells.get(dataset, scores[:0]), dataset, one) for one in (method, rival)]
         if not all(map(len, both)):
             found.absent.append(dataset)
             continue
         values = by_split(*both)
-        found.signs[dataset] = _sign(paired_wilcoxon(*values))
-        found.corrected[dataset] = _sign(paired_t_test(*values, HALVES))
+        found.signs[dataset] = significant(paired_wilcoxon(*values))
+        found.corrected[dataset] = significant(paired_t_test(*values, HALVES))
     return found
 
 
-def _sign(test: PairedTest) -> int:
+def significant(test: PairedTest) -> int:
+    """Return the sign of a difference that is significant at 5%, else 0."""
     return test.sign if test.p_value < SIGNIFICANCE else 0
 
 

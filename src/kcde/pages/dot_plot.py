@@ -40,8 +40,7 @@ def picture(
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     found = dict.fromkeys(primary["method"])
-    methods = [name for name in artefact.methods if name in found]
-    methods += [name for name in found if name not in methods]
+    methods = list(dict.fromkeys([*filter(found.__contains__, artefact.methods), *found]))
     columns = min(len(datasets), _ACROSS)
     rows = -(-len(datasets) // columns)
     height = _HEAD + rows * (_FRAME + _LANE * len(methods))

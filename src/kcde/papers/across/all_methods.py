@@ -18,19 +18,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde import pages
 from kcde.evidence import verdicts
 from kcde.evidence.checks import HALVES
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
-from kcde.pages import (
-    building,
-    count_of,
-    display,
-    number,
-    pipe_table,
-    probability,
-    round_to_half_decade,
-    style,
-)
+from kcde.pages import building, display, number, pipe_table, style
 from kcde.pages.page import details, write
 from kcde.papers.artefact import Artefact
 from kcde.seeding import rng_of
@@ -193,7 +185,7 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
                 "excess": medians[name] - medians[compared].min(),
                 "best": name in sound and corrected >= verdicts.SIGNIFICANCE,
                 "p_value": paired_wilcoxon(*both).p_value,
-                "seconds": round_to_half_decade(own["seconds"].median()),
+                "seconds": pages.round_to_half_decade(own["seconds"].median()),
                 "p_value_corrected": corrected,
                 "capped": medians[name],
                 "over_marginal": medians[name] - medians.get(MARGINAL, np.nan),
@@ -235,7 +227,7 @@ def _of_all_sets(
             "excess": own["excess"].median(),
             "sets_best": own["best"].sum(),
             "p_value": pd.Series({name: p for (name, _), p in adjusted.items()}),
-            "seconds": took.groupby("method").median().map(round_to_half_decade),
+            "seconds": took.groupby("method").median().map(pages.round_to_half_decade),
             "first_share": shares,
             **own[["capped", "crps", "crps_rank", *COVERAGES]].mean(),
             "worst": worst["dataset"],
@@ -327,7 +319,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
     cells, methods, pairs = of_sets(frame), of_methods(frame), of_pairs(frame)
     # Those without a rank come last.
     names = list(dict.fromkeys([*methods["method"], *cells["method"]]))
-    over = f"{count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets"
+    over = f"{pages.count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets"
     if len(methods):
         over += f"; ranks are over {methods['n'].iloc[0]:.0f} of them"
     own = list(methods["method"])
@@ -380,7 +372,7 @@ def _by_rank(methods: pd.DataFrame) -> str:
     for row in methods.itertuples():
         name = display(row.method)
         cells = [f"**{name}**" if row.best else name, rounded(row.rank), rounded(row.rank_without)]
-        p_value = "" if math.isnan(row.p_value) else probability(row.p_value)
+        p_value = "" if math.isnan(row.p_value) else pages.probability(row.p_value)
         cells += [percent(row.first_share), p_value, number(row.capped)]
         cells.append(f"{row.worst} {number(row.worst_capped)}")
         cells.append(f"{whole(row.below_marginal)} of {whole(row.of_marginal)}")

@@ -60,8 +60,7 @@ def draw_large_n(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Pa
         panels = zip("abc", axes, _PANELS.items(), strict=True)
         for letter, place, (panel, (_, title, label)) in panels:
             _draw_cost(place, fitted[fitted["panel"] == panel])
-            place.set_xlabel("training rows $n$")
-            place.set_ylabel(label)
+            place.set(xlabel="training rows $n$", ylabel=label)
             style.panel_title(place, letter, title)
         look = {"loc": "outside upper center", "frameon": False, "fontsize": "small"}
         made.legend(*axes[0].get_legend_handles_labels(), ncols=4, **look)
@@ -78,8 +77,7 @@ def _draw_cost(axes, panel: pd.DataFrame) -> None:
         look = grey if method in _DASHES else style.line(method)  # no methods elsewhere
         common = {"marker": "o", "markersize": 2.5, "linewidth": 1.2, **look}
         axes.errorbar(rows["x"], rows["y"], **bars, **common, label=display(method))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
 
 
 LARGE_N = Artefact(

@@ -9,26 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde import metrics as names
+from kcde import metrics
 from kcde.data import made_up
 from kcde.evidence import verdicts
 from kcde.evidence.checks import AS_PUBLISHED, mean_and_stderr, splits
 from kcde.kernels import median_trick
-from kcde.metrics import (
-    FIT_SECONDS,
-    MMD,
-    NLL,
-    NLL_QUADRATURE,
-    OPTIMUM,
-    PEAK_MEMORY,
-    PRIOR,
-    R_HAT,
-    STOPPED,
-    SYSTEM_MEMORY,
-    TRAINED,
-    mmd2_biased,
-    of_optimum,
-)
+from kcde.metrics import MMD, NLL, NLL_QUADRATURE, TRAINED, mmd2_biased, of_optimum
 from kcde.pages import building, count_of, display, dot_plot, number, page, pipe_table, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
@@ -245,8 +231,8 @@ _COSTLY = {
 
 _AXES = {"n": "number of points $n$ (at $d=2$)", "d": "number of dimensions $d$ (at $n=500$)"}
 _QUANTITIES = {
-    "memory": (PEAK_MEMORY, "peak memory (MiB)"),
-    "seconds": (FIT_SECONDS, "processor time of one fit (s)"),
+    "memory": (metrics.PEAK_MEMORY, "peak memory (MiB)"),
+    "seconds": (metrics.FIT_SECONDS, "processor time of one fit (s)"),
 }
 """Quantity of a panel to its metric in the scores and the label of its axis."""
 
@@ -267,7 +253,7 @@ def build_cost(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         at = known | {"kind": "curve", "stat": "cost"}
         rows += [at | {"x": x, "y": y} for x, y in cost.items()]
         if quantity == "memory":
-            needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
+            needed = claims.along(scores, axis, method, metrics.SYSTEM_MEMORY)
             for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
                 at = {"kind": "scatter", "stat": "needs" if x in needed else "no number"}
                 rows.append(known | at | {"x": x, "y": needed.get(x)})
@@ -299,10 +285,8 @@ def _draw_panel(axes, panel: pd.DataFrame) -> None:
         if stat != "no number":
             look = _look(method) | (hollow if stat == "needs" else {})
             axes.plot(rows["x"], rows["y"], marker="o", clip_on=False, **look)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     sizes = sorted(set(panel["x"]))
-    axes.set_xlim(sizes[0] / 1.1, sizes[-1])
+    axes.set(xscale="log", yscale="log", xlim=(sizes[0] / 1.1, sizes[-1]))
     axes.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
     axes.minorticks_off()
 
@@ -324,7 +308,7 @@ _FURTHER = {
     claims.MMD_TRAIN: "MMD² × 1000 to the training points, as the text of the paper says",
     claims.EXCESS: "Negative log-likelihood of the test points less that under their own law "
     "(nats)",
-    R_HAT: "Largest R-hat of KEF's chains",
+    metrics.R_HAT: "Largest R-hat of KEF's chains",
     "acceptance_rate": "Share of their transitions that are accepted",
     "points_without_density": "Test points outside DDE's bounding box, which have no density",
 }
@@ -354,8 +338,7 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
                 _draw_cell(one, places[cell.dataset, cell.method], cell)
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, _PANELS[metric])
-        names = [f"{dataset}: {display(method)}" for dataset, method in rows]
-        axes[0].set_yticks(list(places.values()), names)
+        axes[0].set_yticks([*places.values()], [f"{name}: {display(m)}" for name, m in rows])
         axes[0].set_ylim(last + 0.6, -0.6)
         mark = {"color": style.GREY, "linestyle": "none"}
         bar = "± standard error (of two seeds: their range)"
@@ -529,20 +512,20 @@ GAP, GAIN, CHOSEN_GAIN = "objective_gap", "held_out_gain", "held_out_gain_stoppe
 and less that of the optimum with the chosen η. All in nats."""
 
 _DIFFERENCES = {
-    GAP: (names.PENALISED_LOSS, OPTIMUM),
-    GAIN: (names.TRAINED_NLL, OPTIMUM),
-    CHOSEN_GAIN: (names.TRAINED_NLL, STOPPED),
+    GAP: (metrics.PENALISED_LOSS, metrics.OPTIMUM),
+    GAIN: (metrics.TRAINED_NLL, metrics.OPTIMUM),
+    CHOSEN_GAIN: (metrics.TRAINED_NLL, metrics.STOPPED),
 }
 _SHOWN = {
-    of_optimum(TRAINED, names.PENALISED_LOSS): "loss: trained",
-    of_optimum(OPTIMUM, names.PENALISED_LOSS): "optimum",
+    of_optimum(TRAINED, metrics.PENALISED_LOSS): "loss: trained",
+    of_optimum(metrics.OPTIMUM, metrics.PENALISED_LOSS): "optimum",
     GAP: "gap",
-    of_optimum(TRAINED, names.TRAINING_NLL): "training −log p: trained",
-    of_optimum(OPTIMUM, names.TRAINING_NLL): "optimum",
-    of_optimum(TRAINED, names.TRAINED_NLL): "test −log p: trained",
-    of_optimum(OPTIMUM, names.TRAINED_NLL): "optimum",
-    of_optimum(PRIOR, names.TRAINED_NLL): "η = 1/n",
-    of_optimum(STOPPED, names.TRAINED_NLL): "η chosen",
+    of_optimum(TRAINED, metrics.TRAINING_NLL): "training −log p: trained",
+    of_optimum(metrics.OPTIMUM, metrics.TRAINING_NLL): "optimum",
+    of_optimum(TRAINED, metrics.TRAINED_NLL): "test −log p: trained",
+    of_optimum(metrics.OPTIMUM, metrics.TRAINED_NLL): "optimum",
+    of_optimum(metrics.PRIOR, metrics.TRAINED_NLL): "η = 1/n",
+    of_optimum(metrics.STOPPED, metrics.TRAINED_NLL): "η chosen",
 }
 """Metrics and headings of the page's columns."""
 
@@ -613,8 +596,8 @@ def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pa
             one.tick_params(axis="y", length=0)
             one.set(axisbelow=True, xlabel="nats")
             style.panel_title(one, letter, title)
-        axes[0].set_yticks(range(len(datasets)), datasets)
-        axes[0].set_ylim(len(datasets) - 0.4, -0.6)
+        n = len(datasets)
+        axes[0].set(yticks=range(n), yticklabels=datasets, ylim=(n - 0.4, -0.6))
         return [*page.write_figure(artefact, table, stem), *style.save(made, stem)]
 
 

@@ -165,8 +165,7 @@ def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
         axes.set_ylim(-0.2 * spec.linear_below, max(most, 10.0 * spec.linear_below))
         return
     least = positive.min() / 1.4 if len(positive) else 0.1
-    axes.set_yscale("log")
-    axes.set_ylim(least, min(most, spec.most))
+    axes.set(yscale="log", ylim=(least, min(most, spec.most)))
     if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter("{x:g}")
@@ -197,8 +196,7 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
         if spec.band:
             places = rows["x"] * width ** (_APART * (methods.index(method) - 1))
             axes.vlines(places, rows["y_low"], rows["y_high"], color=look["color"], linewidth=0.6)
-    axes.set_xscale("log")
-    axes.set_xlim(sizes[0] / width**0.03, sizes[-1] * width**0.03)
+    axes.set(xscale="log", xlim=(sizes[0] / width**0.03, sizes[-1] * width**0.03))
     powers = all(math.log10(size).is_integer() for size in sizes)
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
@@ -232,16 +230,26 @@ _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
-def _against_n(metric: str, arrange: Callable = claims.panels, ignoring: str = "", **how) -> Build:
-    """Return the `build` of curves of a metric, beside them those of what ignores x.
+def _against_n(
+    metric: str,
+    experiment: str = claims.MOMENTS,
+    arrange: Callable = claims.panels,
+    ignoring: str = "",
+    **how,
+) -> Build:
+    """Return the `build` of curves of a metric, or where that is "" of seconds.
 
-    The metric of the latter is `ignoring`; `how` is as in `claims.rows`.
+    KLR stands in both rows. Beside them are those of what ignores x, whose metric is `ignoring`;
+    `how` is as in `claims.rows`.
     """
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = claims.tidy(scores, claims.MOMENTS)
-        placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
-        found = claims.rows(placed, metric, **how)
+        tidied = claims.tidy(scores if metric else claims.timed(scores), experiment)
+        tidied = tidied[tidied["method"].isin(artefact.methods)]
+        # It needs no constraints.
+        twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
+        placed = arrange(pd.concat([tidied, twice], ignore_index=True))
+        found = claims.rows(placed, metric, **how) if metric else claims.timing_rows(placed)
         return claims.frame([*found, *claims.baseline(placed, ignoring)])
 
     return build
@@ -297,20 +305,6 @@ def _of_bandwidths(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
 
 def _limits(tidied: pd.DataFrame) -> pd.Series:
     return tidied["constrained"].map({False: claims.SCHEDULED, True: claims.CONSTRAINED})
-
-
-def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> Build:
-    """Return the `build` of curves of a metric, or of seconds; KLR stands in both rows."""
-
-    def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = claims.tidy(scores if metric else claims.timed(scores), claims.PORTFOLIO)
-        # It needs no constraints.
-        twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
-        placed = claims.panels(pd.concat([tidied, twice], ignore_index=True))
-        found = claims.rows(placed, metric, scale=scale) if metric else claims.timing_rows(placed)
-        return claims.frame([*found, *claims.baseline(placed, ignoring)])
-
-    return build
 
 
 def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -400,7 +394,9 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        _against_n(names.SECOND_MOMENT_LOSS, claims.by_tolerance, ignoring=INDEPENDENCE_LOSS),
+        _against_n(
+            names.SECOND_MOMENT_LOSS, arrange=claims.by_tolerance, ignoring=INDEPENDENCE_LOSS
+        ),
         PlotSpec(LOSS_LABEL),
         methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
@@ -417,7 +413,7 @@ ARTEFACTS = [
     ),
     _figure(
         "fig4",
-        _against_n(names.NORMALISATION_ERROR, claims.by_tolerance, stats=_BOTH),
+        _against_n(names.NORMALISATION_ERROR, arrange=claims.by_tolerance, stats=_BOTH),
         PlotSpec(_ERROR_LABEL, stat=claims.MOST, band=False, width=style.COLUMN),
         methods=["CME"],
         shown={"datasets": _AT_ONE},
@@ -465,21 +461,21 @@ ARTEFACTS = [
     ),
     _figure(
         "fig7",
-        _of_portfolios(names.LOGISTIC_LOSS, ignoring=names.BASE_RATE_LOSS),
+        _against_n(names.LOGISTIC_LOSS, claims.PORTFOLIO, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
         claims={"J10": claims.jdl_like_klr},
         **_DAYS,
     ),
     _figure(
         "fig8",
-        _of_portfolios(names.NEGATIVE_PROBABILITY_RATE, scale=100.0),
+        _against_n(names.NEGATIVE_PROBABILITY_RATE, claims.PORTFOLIO, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG, band=False),
         claims={"J11": claims.fewer_negative},
         **_DAYS,
     ),
     _figure(
         "fig9",
-        _of_portfolios(),
+        _against_n("", claims.PORTFOLIO),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
         tolerance=verdicts.VERDICTS,  # its curves are of seconds
@@ -573,8 +569,7 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
                 one.plot(points["x"], np.exp(means), color=colour, linestyle=dashes)
             style.panel_title(one, letter, panel)
             one.set_xlabel("correlation $|\\rho|$")
-        axes[0, 0].set_yscale("log")
-        axes[0, 0].set_ylabel(LOSS_LABEL)
+        axes[0, 0].set(yscale="log", ylabel=LOSS_LABEL)
         drawn = dict.fromkeys(_KINDS[name] for name in _KINDS if name in set(frame["series"]))
         keys = [style.key(name, color=colour, linestyle=line) for name, colour, line in drawn]
         dot = {"marker": ".", "markersize": 3, "linestyle": "none"}

@@ -365,9 +365,8 @@ def _outside(frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
 def remarks_of_consistency(frame: pd.DataFrame) -> list[str]:
     """Say how much was run, and which series are not in the limit that the theorem is about."""
     n = frame.loc[frame["stat"] == _QUIET, "x"]
-    said = [
-        f"Shown are {frame['n'].max():.0f} repetitions of n from {n.min():.0f} to {n.max():.0f}."
-    ]
+    ends = f"{n.min():.0f} to {n.max():.0f}"
+    said = [f"Shown are {frame['n'].max():.0f} repetitions of n from {ends}."]
     for name, slope in _outside(frame):
         gamma, constant = _parts(name)
         said.append(
@@ -394,8 +393,7 @@ def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> lis
                 axes.hlines(place, slope["y_low"], slope["y_high"], color=colour)
                 face = "white" if name in outside else colour
                 axes.plot(slope["y"], place, "o", markersize=4, mfc=face, mec=style.BLACK)
-            axes.set_xlim(least, 0.0)
-            axes.set_ylim(len(names) - 0.5, -0.5)
+            axes.set(xlim=(least, 0.0), ylim=(len(names) - 0.5, -0.5))
             axes.set_xlabel(f"slope of log {words} in log n")
             style.panel_title(axes, letter, f"error: {words}")
         labels = [f"γ = {gamma:g}, c = {constant}" for gamma, constant in map(_parts, names)]
@@ -573,10 +571,7 @@ def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
     for index, row in table[table["metric"] != P_VALUE].iterrows():
         worst = worst_chains(scores, *row[_CELL])
         table.loc[index, "mean"] = float(f"{worst[row['metric']]:.6g}")
-    targets = building.published_cells(artefact)
-    for index, row in table[table["verdict"].fillna("") != ""].iterrows():
-        here = targets[row["dataset"], row["metric"]]
-        table.loc[index, "verdict"] = building.verdict(table, here, row)
+    table = building.beside_published(artefact, table)
     ok = scores[(scores["metric"] == P_VALUE) & (scores["status"] == "ok")]
     ranges = ok.groupby(_CELL)["value"].agg(["min", "max"])
     ranges = ranges.set_axis([LOWEST, HIGHEST], axis=1).map(lambda value: float(f"{value:.6g}"))
@@ -606,9 +601,7 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
             place_of = {"xycoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 7}
             axes.annotate(probability(row["mean"]), (1.02, place), color=colour, **place_of)
         axes.axvspan(_LEAST, SIGNIFICANCE, color="#EEEEEE", zorder=0)
-        axes.set_xscale("log")
-        axes.set_xlim(_LEAST, 1.0)
-        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set(xscale="log", xlim=(_LEAST, 1.0), ylim=(len(shown) - 0.5, -0.5))
         titles = shown.apply(lambda row: column_title(row["method"], row["variant"]), axis=1)
         axes.set_yticks(range(len(shown)), shown["dataset"] + ": " + titles)
         axes.set_xlabel("p-value; in grey, below 5%, KCEF's samples are closer to the data")
