@@ -81,15 +81,14 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
 
 def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
     """Write `scorecard.csv`, `.md` and `.html` and the page of each paper; return the files."""
-    names = [TABLE]
+    texts = pages_of(context(frame, readings.read(into), scale))
     with staged(into) as stage:
         whole = frame.astype({"n": "Int64", "failed": "Int64"})
         whole.to_csv(stage / TABLE, index=False, float_format="%.6g")
-        for name, text in pages_of(context(frame, readings.read(into), scale)).items():
+        for name, text in texts.items():
             (stage / name).parent.mkdir(exist_ok=True)
             (stage / name).write_text(text, encoding="utf-8")
-            names.append(name)
-    return [Path(into) / name for name in names]
+    return [Path(into) / name for name in (TABLE, *texts)]
 
 
 def read(into: str | Path) -> pd.DataFrame:

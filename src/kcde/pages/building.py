@@ -172,10 +172,10 @@ def beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
     for (dataset, metric), numbers in printed.groupby(["dataset", "metric"]):
         cells = own[(own["dataset"] == dataset) & (own["metric"] == metric)]
         ours = {cell["method"]: summary_of(cell) for _, cell in cells.iterrows()}
-        values = zip(numbers["method"], numbers["value"], numbers["spread"], strict=True)
-        here = {m: verdicts.Published(v, artefact.published_trials, s) for m, v, s in values}
+        numbers, trials = numbers.set_index("method"), artefact.published_trials
+        here = {name: verdicts.Published(v, trials) for name, v in numbers["value"].items()}
         for index, row in cells[cells["method"].isin(here)].iterrows():
-            value, _, spread = here[row["method"]]
+            value, spread = numbers.loc[row["method"], ["value", "spread"]]
             table.loc[index, ["published_mean", "published_std"]] = value, spread
             table.loc[index, "difference"] = _six_digits(row["mean"] - value)
             unsure = metric == P_VALUE and obstacle_in(table, row)

@@ -68,9 +68,8 @@ def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     """Draw the page of a table."""
     primary = table[table["metric"] == artefact.metric]
     over = count_of(primary["n"], artefact.trial)
-    shown = (
-        "median p-value and its range" if verdicts.by_side(artefact.metric) else "mean ± deviation"
-    )
+    by_side = verdicts.by_side(artefact.metric)
+    shown = "median p-value and its range" if by_side else "mean ± deviation"
     middle = [
         _grid(table, artefact.metric),
         f"Shown: {shown} over {over}. [What the marks mean](../README.md#marks).",
