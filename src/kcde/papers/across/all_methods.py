@@ -23,7 +23,7 @@ from kcde.evidence import verdicts
 from kcde.evidence.checks import HALVES
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
 from kcde.pages import building, display, number, pipe_table, style
-from kcde.pages.page import details, write
+from kcde.pages.page import details
 from kcde.papers.artefact import Artefact
 from kcde.seeding import rng_of
 
@@ -314,8 +314,8 @@ def answer(table: pd.DataFrame) -> str:
     return f"{said}{', '.join(map(display, same)) or 'none'}."
 
 
-def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and the picture of excess."""
+def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
+    """Return the page."""
     cells, methods, pairs = of_sets(frame), of_methods(frame), of_pairs(frame)
     # Those without a rank come last.
     names = list(dict.fromkeys([*methods["method"], *cells["method"]]))
@@ -328,7 +328,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         f"# {artefact.name}: {artefact.text.title}",
         answer(frame),
         _by_rank(methods) if len(methods) else "",
-        f"![{artefact.text.title}]({stem.name}.png)",
+        f"![{artefact.text.title}]({artefact.name}.png)",
         f"{artefact.text.caption} {over}.",
         *details(artefact, ()),
         "## Every set",
@@ -342,8 +342,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         "of the column, by the corrected test over splits. **Bold**: different by the test over "
         "sets, adjusted for all pairs.",
     ]
-    ranks = methods.set_index("method")["rank"].reindex(names)
-    return [*write(filter(None, parts), stem), *_picture(cells, ranks, stem)]
+    return list(filter(None, parts))
 
 
 def _score(pairs: pd.DataFrame, one: str, other: str) -> str:
@@ -404,10 +403,12 @@ def _cell(row) -> str:
     return f"{text} †{row.failed:.0f}" if row.failed else text
 
 
-def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the excess over the best of each set, with methods by rank, and below them the rest."""
     from matplotlib import colormaps
 
+    cells, ranks = of_sets(frame), of_methods(frame).set_index("method")["rank"]
+    ranks = ranks.reindex(list(dict.fromkeys([*ranks.index, *cells["method"]])))
     sizes = cells.groupby("dataset", sort=False)["n_train"].first()
     names, datasets = list(ranks.index), list(sizes.index)
     wide = cells.pivot(index="method", columns="dataset", values="excess")
@@ -416,7 +417,8 @@ def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
     heights = np.where(low, _LOW, 1.0)
     ends = np.cumsum(heights) + _GAP * low
     places = dict(zip(names, ends - heights / 2.0, strict=True))
-    with style.figure(style.PAGE, _HEAD + _FOOT + _ROW * max(ends[-1], 4)) as (made, axes):
+    height = _HEAD + _FOOT + _ROW * max(ends[-1], 4)
+    with style.figure(style.PAGE, height, stem=stem) as (made, axes):
         look = {"cmap": colormaps["Oranges"], "vmin": 0.0, "vmax": _MOST, "edgecolors": "white"}
         for part, said in ((low, "not ranked"), (~low, "mean rank")):
             if part.any():
@@ -442,7 +444,6 @@ def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
         scale.set_label("median over splits above the lowest of the set (nats)", fontsize=8)
         scale.set_ticks([0.0, 0.25, 0.5, 0.75, _MOST], labels=["0", ".25", ".5", ".75", "≥ 1"])
         scale.outline.set_visible(False)
-        return style.save(made, stem)
 
 
 def _number(axes, cell, column: int, row: float) -> None:
@@ -476,6 +477,7 @@ ARTEFACT = Artefact(
     shows={"r_benchmark": {"but": _BUT}},
     build=build,
     draw=draw,
+    page=page,
     metric=NLL,
     header=COLUMNS,
     shown_as={"DDE-quadrature": ("DDE", NLL_QUADRATURE)},

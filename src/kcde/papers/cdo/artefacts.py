@@ -16,7 +16,7 @@ import pandas as pd
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.evidence.checks import AS_PUBLISHED, under, values, variants
 from kcde.metrics import NEGATIVE_NORMALISER, SMAE
-from kcde.pages import building, display, page, significant, style
+from kcde.pages import building, display, significant, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo import claims
@@ -241,7 +241,7 @@ def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
     return [*said, *failures(frame, "repetition")]
 
 
-def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for each x, with reference lines and the values read off the paper."""
     drawn = frame[frame["stat"] == MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
@@ -250,7 +250,7 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
     shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
     ends = frame.loc[frame["stat"] == WHISKER_HIGH, "y"]
     height = _HEAD_OF_FIG4 + ROW_HEIGHT * len(methods)
-    with style.figure(style.PAGE, height, len(PLACES), sharex=True) as (made, axes):
+    with style.figure(style.PAGE, height, len(PLACES), sharex=True, stem=stem) as (made, axes):
         axes[0].set_xlim(0.0, axis_limit(ends, shown))
         for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
             here = frame[frame["panel"] == panel]
@@ -268,7 +268,6 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
             ring = {"marker": "o", "markersize": 6, "fillstyle": "none", "color": style.GREY}
             more.append(style.key("published, read off within ±0.003", linestyle="none", **ring))
         style.legend_above(made, box_keys(*more), columns=4)
-        return style.save(made, stem)
 
 
 _METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-ML"
@@ -297,14 +296,14 @@ def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
-def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for rough terrain and one for each x of the donut."""
     means = frame[frame["stat"] == MEAN]
     methods = [name for name in artefact.methods if name in set(means["method"])]
     panels = list(dict.fromkeys(means["panel"]))
     height = _HEAD_OF_CLIPPING + ROW_HEIGHT * len(methods)
     size = {"columns": max(len(panels), 1), "squeeze": False}
-    with style.figure(style.PAGE, height, **size) as (made, axes):
+    with style.figure(style.PAGE, height, **size, stem=stem) as (made, axes):
         for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
             here = frame[frame["panel"] == panel]
             y = here.groupby("stat")["y"].apply(list)
@@ -321,7 +320,6 @@ def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[P
             one.set_xlabel("Σ|e| / Σ|y − ȳ|" if terrain else "error against $p(y|x)$")
         half = [style.key(f"half of {name}'s mean", **_half_of(name)) for name in _CLIPPED]
         style.legend_above(made, box_keys(*half), columns=4)
-        return style.save(made, stem)
 
 
 def _half_of(method: str) -> dict:
@@ -442,7 +440,7 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
     return rows
 
 
-def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the days of each data set, and below them a row of errors for each view."""
     panels = dict.fromkeys(frame["panel"])
     datasets = [name.removesuffix(" days") for name in panels if name.endswith(" days")]
@@ -452,7 +450,7 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         for view in (None, *VIEWS)
         if view in (None, HONEST) or f"{name} mean{view}" in panels
     ]
-    with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1)) as made:
+    with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1), stem=stem) as made:
         letters = iter("abcdefghijklmnop")
         grid = made.add_gridspec(max(len(lines), 1), len(_ESTIMATES))
         for place, (dataset, view) in enumerate(lines):
@@ -477,7 +475,6 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
                 style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
         keys = box_keys(style.key("error of the training days", **_LOOKS[TRAINING]))
         style.legend_above(made, keys, columns=4)
-        return style.save(made, stem)
 
 
 def _limits(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
@@ -578,9 +575,8 @@ def remarks_of_table3(table: pd.DataFrame) -> list[str]:
     return [f"Standard deviation of |ŷ/y − 1| over test points: {each}."] if each else []
 
 
-def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and a picture with a panel for each definition that its numbers have."""
-    pages = page.write_table(artefact, table, stem)
+def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
+    """Draw a picture with a panel for each definition that its numbers have."""
     cells = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
     # A table in one definition has the published values that are in it.
     known = published.numbers("cdo", "table3").set_index(["dataset", "method"])["value"]
@@ -596,7 +592,7 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     counts = [len(group) for group in groups.values()] or [1]
     height = _HEAD + _HEADING * (len(counts) - 1) + ROW_HEIGHT * sum(counts)
     size = {"rows": len(counts), "squeeze": False, "height_ratios": counts}
-    with style.figure(style.COLUMN, height, **size) as (made, axes):
+    with style.figure(style.COLUMN, height, **size, stem=stem) as (made, axes):
         letters = "abc" if len(groups) > 1 else [""]
         for one, letter, (heading, group) in zip(axes[:, 0], letters, groups.items(), strict=False):
             _draw_panel(one, cells, group)
@@ -606,7 +602,6 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
         ring = "○  published" + ", in this definition" * (artefact.metric != SMAE)
         rings = [ring] * bool(cells["published_mean"].notna().any())
         style.words_above(made, ["●  ours ± 2 standard errors", *rings])
-        return [*pages, *style.save(made, stem)]
 
 
 def _definition(artefact: Artefact, method: str) -> str:

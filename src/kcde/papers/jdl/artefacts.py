@@ -77,7 +77,7 @@ class PlotSpec:
     paper_to: float = 0.0
     most: float = math.inf
 
-    def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
         """Draw an artefact, see `Draw`.
 
         A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`. Panels
@@ -96,7 +96,7 @@ class PlotSpec:
         lines, rows = -(-len(keys) // 4), len(names) // across
         size = {"columns": across, "rows": rows, "sharey": True, "squeeze": False}
         height = 0.3 + (2.5 if zero else 1.9) * rows + 0.16 * lines
-        with style.figure(self.width, height, **size) as (made, axes):
+        with style.figure(self.width, height, **size, stem=stem) as (made, axes):
             _scale(axes[0, 0], kept, self)
             letters = ascii_lowercase if axes.size > 1 else [""]
             for one, letter, name in zip(axes.flat, letters, names, strict=False):
@@ -110,7 +110,6 @@ class PlotSpec:
                 said = f"0 for every line: {'; '.join(map(_title, zero))}"
                 made.supxlabel(said, fontsize=8, color=style.GREY)
             style.legend_above(made, keys, columns=min(4, len(keys)))
-            return style.save(made, stem)
 
 
 def _title(panel: str) -> str:
@@ -328,10 +327,10 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     return claims.frame(found)
 
 
-def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the shares without constraints, a panel for each section."""
     shown = frame[frame["panel"].str.endswith(claims.LIMITS[False]) & (frame["kind"] == "curve")]
-    with style.figure(style.PAGE, 2.8, columns=2, sharey=True) as (made, axes):
+    with style.figure(style.PAGE, 2.8, columns=2, sharey=True, stem=stem) as (made, axes):
         sections = shown.groupby("panel", sort=False)
         for one, letter, (panel, own) in zip(axes, "ab", sections, strict=False):
             dashes = dict(zip(own["series"].unique(), ("-", "--", ":", "-."), strict=False))
@@ -346,7 +345,6 @@ def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[
         axes[0].set_ylabel("share of test pairs (%)")
         methods = shown["method"].unique()
         style.legend_above(made, [style.key(m, color=style.line(m)["color"]) for m in methods])
-        return style.save(made, stem)
 
 
 def largest_shares(frame: pd.DataFrame) -> list[str]:
@@ -551,11 +549,11 @@ def remarks_of_dependence(drawn: pd.DataFrame) -> list[str]:
     return [f"{said}{', '.join(found)}."] if found else []
 
 
-def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for each method: points, geometric means of neighbours, and what ignores x."""
     panels = [name for name in ("JDL", "CME", "JPDL") if name in set(frame["panel"])]
     size = {"columns": len(panels), "sharey": True, "squeeze": False}
-    with style.figure(style.PAGE, 2.9, **size) as (made, axes):
+    with style.figure(style.PAGE, 2.9, **size, stem=stem) as (made, axes):
         for one, panel, letter in zip(axes[0], panels, "abc", strict=False):
             own = frame[frame["panel"] == panel]
             for series, points in own.groupby("series", sort=False):
@@ -575,7 +573,6 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
         keys.append(style.key("one matrix", color=style.GREY, **dot))
         keys.append(style.key(f"geometric mean of {_NEIGHBOURS} neighbours", color=style.GREY))
         style.legend_above(made, keys, columns=4)
-        return style.save(made, stem)
 
 
 DEPENDENCE = _figure(

@@ -46,22 +46,22 @@ _VERDICTS = {
 _FARTHEST, _CLOSE = 3.0, 2.0  # nats: of ours less published, and of two methods
 
 
-def write_against(
+def draw_against(
     artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple[str, str]
-) -> list[Path]:
-    """Draw the page of a table, and as a picture ours less published for each published column.
+) -> None:
+    """Draw ours less published for each published column.
 
     Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
-    ours and published. A table without published values is drawn as by `write`.
+    ours and published. A table without published values is drawn as by `dot_plot.draw`.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     known = primary[primary["published_mean"].notna()]
     judged = [name for name in artefact.methods if name in set(known["method"])]
     if not judged:
-        return dot_plot.write(artefact, table, stem)
+        return dot_plot.draw(artefact, table, stem)
     height = 0.75 + 0.16 * len(datasets)
-    with style.figure(style.PAGE, height, len(judged) + 1, sharey=True) as (made, grid):
+    with style.figure(style.PAGE, height, len(judged) + 1, sharey=True, stem=stem) as (made, grid):
         for axes, method in zip(grid, judged, strict=False):
             _draw_differences(axes, artefact, known[known["method"] == method], datasets)
             style.panel_title(axes, "", f"{display(method)}, ours − published")
@@ -82,7 +82,6 @@ def write_against(
         keys.append(style.key("median, as splits failed", marker="D", **none))
         keys.append(style.key("published", marker="o", markerfacecolor="white", **none))
         style.legend_above(made, keys, columns=4)
-        return [*page.write_table(artefact, table, stem), *style.save(made, stem)]
 
 
 def _draw_differences(axes, artefact: Artefact, cells: pd.DataFrame, datasets) -> None:
@@ -197,7 +196,7 @@ TABLE1 = [
         name="table1",
         shows={"r_benchmark": {"datasets": _R_SETS, "methods": _OF_TABLE1}},
         build=building.build,
-        draw=partial(write_against, pair=("KCEF", "LSCDE")),
+        draw=partial(draw_against, pair=("KCEF", "LSCDE")),
         claims={"K7": claims.kcef_beats_lscde},
         published_trials=_SPLITS,
         overlap=1.0,
@@ -210,7 +209,7 @@ TABLE1 = [
         stage="readings",
         shows={"r_benchmark": {"methods": [*_OF_KCEF, "NADE", "LSCDE", "epsilon-KDE", "DDE"]}},
         build=build_columns,
-        draw=dot_plot.write,
+        draw=dot_plot.draw,
         columns=_OF_KCEF,
         remarks=nearest_readings,
         **_TABLE,
@@ -221,7 +220,7 @@ TABLE1 = [
         stage="readings",
         shows={"r_benchmark": {"datasets": _R_SETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
         build=build_columns,
-        draw=partial(dot_plot.write, through=True),
+        draw=partial(dot_plot.draw, through=True),
         claims={"K8": claims.nade_loses_to_kcef},
         columns=_NADES,
         axis=(-4.0, 80.0),
@@ -295,7 +294,7 @@ def claims_of_grid(frame: pd.DataFrame) -> list[str]:
     return ["## Number of readings under which each claim holds", pipe_table(header, rows)]
 
 
-def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the mean of each data set against the least λ: a line a range of σ and number of folds.
 
     Means above the range of a panel lie at its upper edge.
@@ -304,7 +303,7 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
     panels = list(shown.groupby("panel", sort=False))
     rows = -(-len(panels) // _COLUMNS)
     size = style.PAGE, 0.75 + 1.4 * rows, min(_COLUMNS, len(panels)), rows
-    with style.figure(*size, squeeze=False, sharex=True) as (made, grid):
+    with style.figure(*size, squeeze=False, sharex=True, stem=stem) as (made, grid):
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes, (name, cells) in zip(grid.flat, panels, strict=False):
@@ -336,7 +335,6 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         keys.append(style.key("as drawn in table 1", **square))
         keys.append(style.key("published", color=style.BLACK, linestyle=":"))
         style.legend_above(made, keys, columns=5)
-        return style.save(made, stem)
 
 
 def _lines() -> dict[tuple, dict]:
@@ -375,7 +373,7 @@ TABLE2 = Artefact(
     name="table2",
     shows={"joint": {"datasets": _DATASETS, "methods": _OF_TABLE2}},
     build=building.build,
-    draw=dot_plot.write,
+    draw=dot_plot.draw,
     claims={"K9": claims.kcef_after_nade},
     published_trials=5,
     trial="run",
@@ -456,13 +454,13 @@ def table_of_rules(frame: pd.DataFrame) -> list[str]:
     return [said, pipe_table(["data set", "rule", *_GRAPHS.values()], rows, left=2)] if rows else []
 
 
-def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the gaps, a panel for each axis and graph, to 30 times the smallest."""
     frame = frame[frame["kind"] == "curve"]
     frame = frame.assign(graph=frame["method"].str.split("-").str[1])
     panels = list(product(frame["panel"].unique(), _GRAPHS))
     low = max(frame["y"].min(), 1e-3)
-    with style.figure(style.PAGE, 2.7, columns=len(panels), sharey=True) as (made, axes):
+    with style.figure(style.PAGE, 2.7, columns=len(panels), sharey=True, stem=stem) as (made, axes):
         for one, letter, (panel, graph) in zip(axes, "abcd", panels, strict=False):
             own = frame[(frame["panel"] == panel) & (frame["graph"] == graph)]
             for k, rule in enumerate(_RULES):
@@ -476,7 +474,6 @@ def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path
             style.panel_title(one, letter, f"${panel}$, {_GRAPHS[graph]}")
         axes[0].set_ylabel("gap to the entropy bound (nats)")
         style.legend_above(made, axes[0].get_legend_handles_labels()[0])
-        return style.save(made, stem)
 
 
 RULES = Artefact(
