@@ -46,9 +46,7 @@ def splits(
     return pd.Series(values, pd.Index(scores["split"].to_numpy()[cell], name="split"), name="value")
 
 
-def values(
-    scores: pd.DataFrame, method: str, metric: str, variant: str = AS_PUBLISHED
-) -> pd.Series:
+def values(scores: pd.DataFrame, method: str, metric: str, variant: str) -> pd.Series:
     """Return the values of a method by split, NaN where the fit failed or a value is not finite.
 
     Unlike in `splits`, a failed fit counts whichever metric its row has.
@@ -74,14 +72,12 @@ LARGEST_DIVERGENCE_RATE = 0.01
 _PLACE = ["dataset", "method", "variant"]
 
 
-def worst_chains(
-    scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED
-) -> dict[str, float]:
+def worst_chains(scores: pd.DataFrame, *cell: str) -> dict[str, float]:
     """Return the largest R-hat and rate of divergences over the seeds; {} of exact draws.
 
-    Chains that never move have no finite R-hat: it counts as infinite.
+    A cell is a data set, method and variant. Chains that never move have no finite R-hat: it counts
+    as infinite.
     """
-    cell = dataset, method, variant
     found = {metric: splits(scores, *cell, metric) for metric in (R_HAT, DIVERGENCE_RATE)}
     return {name: float(each.fillna(np.inf).max()) for name, each in found.items() if len(each)}
 
@@ -101,11 +97,9 @@ def obstacle_in(table: pd.DataFrame, row: pd.Series) -> str:
     return obstacle(dict(table.loc[same, ["metric", "mean"]].itertuples(index=False)))
 
 
-def unconverged(
-    scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED
-) -> str:
+def unconverged(scores: pd.DataFrame, *cell: str) -> str:
     """Return why the chains behind a cell have not converged, "" where they have."""
-    return obstacle(worst_chains(scores, dataset, method, variant))
+    return obstacle(worst_chains(scores, *cell))
 
 
 HALVES = 1.0

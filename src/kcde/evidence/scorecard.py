@@ -44,9 +44,7 @@ INFORMATIVE = (COMPATIBLE, BETTER, WORSE, DIFFERENT)
 NUMBER_CLASSES = (*INFORMATIVE, UNINFORMATIVE)
 
 
-def collect(
-    judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None = None
-) -> Path:
+def collect(judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None) -> Path:
     """Write `readings.csv`: what artefacts decided."""
     table = readings.collect(judged, tracked)
     with staged(into) as stage:

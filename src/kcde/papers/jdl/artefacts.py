@@ -224,12 +224,12 @@ def _number(value: float) -> str:
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
 _PAPER_TO, _BOTH = 1e7, (claims.MOST, claims.MEAN)
-_ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
+_ERRORS = "normalisation error,\nlargest $|E[1|x]-1|$"
 _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
-def _against_n(
+def _curves(
     metric: str,
     experiment: str = claims.MOMENTS,
     arrange: Callable = claims.panels,
@@ -380,7 +380,7 @@ _ALONG = "days $n$"
 ARTEFACTS = [
     _figure(
         "fig1",
-        _against_n(names.SECOND_MOMENT_LOSS, ignoring=INDEPENDENCE_LOSS),
+        _curves(names.SECOND_MOMENT_LOSS, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={
@@ -391,9 +391,7 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        _against_n(
-            names.SECOND_MOMENT_LOSS, arrange=claims.by_tolerance, ignoring=INDEPENDENCE_LOSS
-        ),
+        _curves(names.SECOND_MOMENT_LOSS, arrange=claims.by_tolerance, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL),
         methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
@@ -401,31 +399,29 @@ ARTEFACTS = [
     ),
     _figure(
         "fig3",
-        _against_n(names.NORMALISATION_ERROR, stats=_BOTH),
-        PlotSpec(
-            _ERROR_LABEL, stat=claims.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
-        ),
+        _curves(names.NORMALISATION_ERROR, stats=_BOTH),
+        PlotSpec(_ERRORS, stat=claims.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={"J5": claims.inverse_to_sample_size, "J7": claims.mitigated_by_constraints},
     ),
     _figure(
         "fig4",
-        _against_n(names.NORMALISATION_ERROR, arrange=claims.by_tolerance, stats=_BOTH),
-        PlotSpec(_ERROR_LABEL, stat=claims.MOST, band=False, width=style.COLUMN),
+        _curves(names.NORMALISATION_ERROR, arrange=claims.by_tolerance, stats=_BOTH),
+        PlotSpec(_ERRORS, stat=claims.MOST, band=False, width=style.COLUMN),
         methods=["CME"],
         shown={"datasets": _AT_ONE},
         claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
     ),
     _figure(
         "fig5",
-        _against_n(names.PSD_VIOLATION_RATE, scale=100.0),
+        _curves(names.PSD_VIOLATION_RATE, scale=100.0),
         PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={"J8": claims.semidefinite},
     ),
     _figure(
         "fig6",
-        _against_n("", arrange=_scheduled),
+        _curves("", arrange=_scheduled),
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO, most=50.0),
         methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
@@ -458,21 +454,21 @@ ARTEFACTS = [
     ),
     _figure(
         "fig7",
-        _against_n(names.LOGISTIC_LOSS, claims.PORTFOLIO, ignoring=names.BASE_RATE_LOSS),
+        _curves(names.LOGISTIC_LOSS, claims.PORTFOLIO, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
         claims={"J10": claims.jdl_like_klr},
         **_DAYS,
     ),
     _figure(
         "fig8",
-        _against_n(names.NEGATIVE_PROBABILITY_RATE, claims.PORTFOLIO, scale=100.0),
+        _curves(names.NEGATIVE_PROBABILITY_RATE, claims.PORTFOLIO, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG, band=False),
         claims={"J11": claims.fewer_negative},
         **_DAYS,
     ),
     _figure(
         "fig9",
-        _against_n("", claims.PORTFOLIO),
+        _curves("", claims.PORTFOLIO),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
         tolerance=verdicts.VERDICTS,  # its curves are of seconds
