@@ -128,10 +128,9 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     """Return the legend: colours are methods, dashes are series."""
     shown = kept[kept["stat"] == spec.stat]
     methods = [name for name in dict.fromkeys(shown["method"]) if name != claims.BASELINE]
-    looks = {each: _line(each, claims.SCHEDULED, shown) for each in methods}
-    found = [style.key(display(each), **look) for each, look in looks.items()]
-    if set(methods) == set(shown["panel"]):  # they stand in the titles
-        found = []
+    # Those that are panels stand in the titles.
+    named = [] if set(methods) == set(shown["panel"]) else methods
+    found = [style.key(display(each), **_line(each, claims.SCHEDULED, shown)) for each in named]
     drawn = dict.fromkeys(shown["series"])
     names = {claims.BASELINE: spec.baseline, claims.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
     if claims.CONSTRAINED in drawn:
@@ -173,8 +172,6 @@ def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
 
 def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     shown = panel[panel["stat"] == spec.stat]
-    if not len(shown):
-        return
     if spec.over:
         axes.axhline(1.0, color=style.GREY, linewidth=0.6)
     sizes, methods = sorted(set(shown["x"])), list(dict.fromkeys(shown["method"]))
