@@ -87,9 +87,6 @@ WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
 EXACT = BLACK
 """What is known exactly, as the entropy of made-up data; no method beside it is black."""
 
-FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
-"""Parts of a made-up density (kcef figure 3: red, blue and green)."""
-
 
 def line(method: str) -> dict[str, str | tuple]:
     """Return colour and line style of a method, always the same.

@@ -287,7 +287,6 @@ _MOST = 1.0  # nats of excess from which on the colour is the same
 _DARK = 0.55  # of the colour scale, from where on letters on it are white
 _ROW, _HEAD, _FOOT = 0.2, 0.85, 1.1  # inches a method, of keys above, and of the names below
 _LOW, _GAP = 0.75, 0.8  # rows: height of a method that is not ranked, and what sets these apart
-_FAILED = "✕"
 
 
 def answer(table: pd.DataFrame) -> str:
@@ -455,7 +454,7 @@ def _number(axes, cell, column: int, row: float) -> None:
         axes.plot(column - 0.38, row - 0.3, "s", color=style.BLUE, markersize=2.5)
     if verdicts.too_many_failed(cell.failed, cell.n):
         above = 0.12 if np.isnan(cell.rank) else 0.26
-        axes.text(column + 0.38, row - above, _FAILED, fontsize=5, **options)
+        axes.text(column + 0.38, row - above, "✕", fontsize=5, **options)
 
 
 def _short(value: float) -> str:

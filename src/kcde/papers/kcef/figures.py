@@ -236,11 +236,11 @@ READINGS_OF_FIG5 = replace(READINGS_OF_FIG5, shows={"joint": _OF_READINGS}, buil
 
 _METRICS = {"expected_score": "J", "kl": "KL"}
 
-# Series: colour and label.
+# Series: colour, red, blue and green as published, and label.
 _DENSITIES = {
-    "p_A": (style.FIRST, "$p_0(y\\,|\\,x>0)=p_A(y)$"),
-    "p_B": (style.SECOND, "$p_0(y\\,|\\,x\\leq 0)=p_B(y)$"),
-    "q": (style.MIXTURE, "$q(y)=\\frac{1}{2}p_A(y)$\n$+\\,\\frac{1}{2}p_B(y)$"),
+    "p_A": (style.VERMILLION, "$p_0(y\\,|\\,x>0)=p_A(y)$"),
+    "p_B": (style.BLUE, "$p_0(y\\,|\\,x\\leq 0)=p_B(y)$"),
+    "q": (style.GREEN, "$q(y)=\\frac{1}{2}p_A(y)$\n$+\\,\\frac{1}{2}p_B(y)$"),
 }
 # Series: colour, line, marker, label.
 _DIVERGENCES = {
