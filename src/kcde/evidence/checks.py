@@ -46,9 +46,7 @@ def splits(
     return pd.Series(values, pd.Index(scores["split"].to_numpy()[cell], name="split"), name="value")
 
 
-def values(
-    scores: pd.DataFrame, method: str, metric: str, variant: str = AS_PUBLISHED
-) -> pd.Series:
+def values(scores: pd.DataFrame, method: str, metric: str, variant: str) -> pd.Series:
     """Return the values of a method by split, NaN where the fit failed or a value is not finite.
 
     Unlike in `splits`, a failed fit counts whichever metric its row has.
@@ -74,14 +72,12 @@ LARGEST_DIVERGENCE_RATE = 0.01
 _PLACE = ["dataset", "method", "variant"]
 
 
-def worst_chains(
-    scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED
-) -> dict[str, float]:
+def worst_chains(scores: pd.DataFrame, *cell: str) -> dict[str, float]:
     """Return the largest R-hat and rate of divergences over the seeds; {} of exact draws.
 
-    Chains that never move have no finite R-hat: it counts as infinite.
+    A cell is a data set, method and variant. Chains that never move have no finite R-hat: it counts
+    as infinite.
     """
-    cell = dataset, method, variant
     found = {metric: splits(scores, *cell, metric) for metric in (R_HAT, DIVERGENCE_RATE)}
     return {name: float(each.fillna(np.inf).max()) for name, each in found.items() if len(each)}
 
@@ -101,11 +97,9 @@ def obstacle_in(table: pd.DataFrame, row: pd.Series) -> str:
     return obstacle(dict(table.loc[same, ["metric", "mean"]].itertuples(index=False)))
 
 
-def unconverged(
-    scores: pd.DataFrame, dataset: str, method: str, variant: str = AS_PUBLISHED
-) -> str:
+def unconverged(scores: pd.DataFrame, *cell: str) -> str:
     """Return why the chains behind a cell have not converged, "" where they have."""
-    return obstacle(worst_chains(scores, dataset, method, variant))
+    return obstacle(worst_chains(scores, *cell))
 
 
 HALVES = 1.0
@@ -143,30 +137,30 @@ def worse(signs: Mapping[str, int]) -> list[str]:
 
 
 def compare(
-    scores: pd.DataFrame, datasets: Sequence[str], method: tuple[str, ...], rival: tuple[str, ...]
+    scores: pd.DataFrame, datasets: Sequence[str], method: str, rival: str
 ) -> PairedComparison:
     """Compare a method with a rival by paired tests at 5% over splits, which are random halves.
 
-    `method` and `rival` have a name, and where they are not those of `kcde.evidence.checks.splits`
-    variant and metric. A split that exploded but is finite stays in the tests: it cannot dominate
-    the ranks of the signed-rank test, and makes the corrected t-test find nothing.
+    A split that exploded but is finite stays in the tests: it cannot dominate the ranks of the
+    signed-rank test, and makes the corrected t-test find nothing.
     """
     found = PairedComparison({}, {}, [])
     # Narrowed first: claims are decided under many readings.
-    scores = scores[scores["method"].isin([method[0], rival[0]])]
+    scores = scores[scores["method"].isin([method, rival])]
     cells = dict(iter(scores.groupby("dataset", observed=True)))
     for dataset in datasets:
-        both = [splits(cells.get(dataset, scores[:0]), dataset, *one) for one in (method, rival)]
+        both = [splits(cells.get(dataset, scores[:0]), dataset, one) for one in (method, rival)]
         if not all(map(len, both)):
             found.absent.append(dataset)
             continue
         values = by_split(*both)
-        found.signs[dataset] = _sign(paired_wilcoxon(*values))
-        found.corrected[dataset] = _sign(paired_t_test(*values, HALVES))
+        found.signs[dataset] = significant(paired_wilcoxon(*values))
+        found.corrected[dataset] = significant(paired_t_test(*values, HALVES))
     return found
 
 
-def _sign(test: PairedTest) -> int:
+def significant(test: PairedTest) -> int:
+    """Return the sign of a difference that is significant at 5%, else 0."""
     return test.sign if test.p_value < SIGNIFICANCE else 0
 
 

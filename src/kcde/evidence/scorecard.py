@@ -44,9 +44,7 @@ INFORMATIVE = (COMPATIBLE, BETTER, WORSE, DIFFERENT)
 NUMBER_CLASSES = (*INFORMATIVE, UNINFORMATIVE)
 
 
-def collect(
-    judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None = None
-) -> Path:
+def collect(judged: Iterable[str | Path], into: str | Path, tracked: str | Path | None) -> Path:
     """Write `readings.csv`: what artefacts decided."""
     table = readings.collect(judged, tracked)
     with staged(into) as stage:
@@ -64,10 +62,10 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
         raise FileNotFoundError(f"there are no outputs at {into}: run `snakemake` first")
     values, decided = published.values(), readings.read(into)
     values["kind"] = _kinds(values)
-    tables = {key: _table(key, into) for key in set(values["paper"] + "/" + values["artefact"])}
-    rows = [
-        _number(row, tables[f"{row['paper']}/{row['artefact']}"]) for _, row in values.iterrows()
-    ]
+    keys = values["paper"] + "/" + values["artefact"]
+    paths = {key: into / f"{key}.csv" for key in keys.unique()}
+    tables = {key: ARTEFACTS[key].read(path) for key, path in paths.items() if path.exists()}
+    rows = [_number(values.loc[k], tables.get(key)) for k, key in keys.items()]
     for row in published.claims().itertuples():
         own = decided[decided["claim"] == row.claim]
         kind, choices = readings.classify(own, scale)
@@ -81,15 +79,14 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
 
 def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
     """Write `scorecard.csv`, `.md` and `.html` and the page of each paper; return the files."""
-    names = [TABLE]
+    texts = pages_of(context(frame, readings.read(into), scale))
     with staged(into) as stage:
         whole = frame.astype({"n": "Int64", "failed": "Int64"})
         whole.to_csv(stage / TABLE, index=False, float_format="%.6g")
-        for name, text in pages_of(context(frame, readings.read(into), scale)).items():
+        for name, text in texts.items():
             (stage / name).parent.mkdir(exist_ok=True)
             (stage / name).write_text(text, encoding="utf-8")
-            names.append(name)
-    return [Path(into) / name for name in names]
+    return [Path(into) / name for name in (TABLE, *texts)]
 
 
 def read(into: str | Path) -> pd.DataFrame:
@@ -151,10 +148,8 @@ def _claim(row: dict, decided: pd.DataFrame, scale: str) -> dict:
     }
     drawn = own[own["choice"] == ""]
     key = drawn["artefact"].iloc[0] if len(drawn) else f"{row['paper']}/{row['artefact']}"
-    lists = {
-        name: list(filter(None, row[name].split(mark)))
-        for name, mark in (("choices", ", "), ("parts", "; "))
-    }
+    marks = {"choices": ", ", "parts": "; "}
+    lists = {name: list(filter(None, row[name].split(mark))) for name, mark in marks.items()}
     return {**row, **stated, "claim": claim, "key": key, **lists, "cells": cells}
 
 
@@ -183,12 +178,6 @@ def _kinds(values: pd.DataFrame) -> np.ndarray:
     first_paper = values.groupby(cell, dropna=False)["paper"].transform("first")
     copied = values["value"].notna() & (first_paper != values["paper"])
     return np.where(copied, "copy", "number")
-
-
-def _table(key: str, into: Path) -> pd.DataFrame | None:
-    """Return the CSV of a table in the folder of the outputs, None where there is none."""
-    path, artefact = into / f"{key}.csv", ARTEFACTS[key]
-    return artefact.read(path) if path.exists() and artefact.kind == "table" else None
 
 
 def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:

@@ -108,7 +108,6 @@ class Published(NamedTuple):
 
     value: float
     trials: int = 0
-    spread: float = math.nan
 
 
 def too_many_failed(failed: int, n: int) -> bool:

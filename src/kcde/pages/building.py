@@ -48,7 +48,7 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     # A metric without published numbers is a loss, too.
     if verdicts.RULES.get(artefact.metric, verdicts.Rule("difference")).kind == "difference":
         _mark_best(table, scores[scores["metric"] == artefact.metric], artefact)
-    return _beside_published(artefact, table)
+    return beside_published(artefact, table)
 
 
 def in_order(table: pd.DataFrame, orders: Mapping[str, Iterable], *more: str) -> pd.DataFrame:
@@ -161,38 +161,24 @@ def _by_split(scores: pd.DataFrame, dataset: str) -> pd.DataFrame:
     return wide.replace([np.inf, -np.inf], np.nan)
 
 
-def _beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
-    """Fill the published value, the difference and the verdict."""
-    targets = published_cells(artefact)
-    for index, row in table[table["variant"] == AS_PUBLISHED].iterrows():
-        here = targets.get((row["dataset"], row["metric"]), {})
-        if row["method"] not in here:
-            continue
-        value, _, spread = here[row["method"]]
-        table.loc[index, ["published_mean", "published_std"]] = value, spread
-        table.loc[index, "difference"] = _six_digits(row["mean"] - value)
-        table.loc[index, "verdict"] = verdict(table, here, row)
-    return table
-
-
-def verdict(table: pd.DataFrame, here: dict[str, verdicts.Published], row: pd.Series) -> str:
-    """Return the verdict on a row of a table, given the published numbers by method beside it.
+def beside_published(artefact: Artefact, table: pd.DataFrame) -> pd.DataFrame:
+    """Fill the published value, the difference and the verdict.
 
     A time is judged together with those of the other methods; a p-value that rests on Markov chains
     that have not converged is `undecided`.
     """
-    if row["metric"] == P_VALUE and obstacle_in(table, row):
-        return verdicts.UNDECIDED
-    same = (table["variant"] == AS_PUBLISHED) & (table["dataset"] == row["dataset"])
-    cells = table[same & (table["metric"] == row["metric"])]
-    ours = {cell["method"]: summary_of(cell) for _, cell in cells.iterrows()}
-    return verdicts.judge(row["metric"], row["method"], ours, here)
-
-
-def published_cells(artefact: Artefact) -> dict[tuple[str, str], dict[str, verdicts.Published]]:
-    """Return the published numbers of an artefact: (data set, metric) to method to number."""
-    cells: dict[tuple[str, str], dict[str, verdicts.Published]] = {}
-    for row in published.numbers(artefact.paper, artefact.name).itertuples():
-        number = verdicts.Published(row.value, artefact.published_trials, row.spread)
-        cells.setdefault((row.dataset, row.metric), {})[row.method] = number
-    return cells
+    own = table[table["variant"] == AS_PUBLISHED]
+    printed = published.numbers(artefact.paper, artefact.name)
+    for (dataset, metric), numbers in printed.groupby(["dataset", "metric"]):
+        cells = own[(own["dataset"] == dataset) & (own["metric"] == metric)]
+        ours = {cell["method"]: summary_of(cell) for _, cell in cells.iterrows()}
+        numbers, trials = numbers.set_index("method"), artefact.published_trials
+        here = {name: verdicts.Published(v, trials) for name, v in numbers["value"].items()}
+        for index, row in cells[cells["method"].isin(here)].iterrows():
+            value, spread = numbers.loc[row["method"], ["value", "spread"]]
+            table.loc[index, ["published_mean", "published_std"]] = value, spread
+            table.loc[index, "difference"] = _six_digits(row["mean"] - value)
+            unsure = metric == P_VALUE and obstacle_in(table, row)
+            judged = verdicts.judge(metric, row["method"], ours, here)
+            table.loc[index, "verdict"] = verdicts.UNDECIDED if unsure else judged
+    return table

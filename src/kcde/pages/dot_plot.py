@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.pages import page, style
+from kcde.pages import style
 from kcde.papers.artefact import Artefact
 
 _ACROSS = 4
@@ -17,19 +17,14 @@ _LEAST = 0.05  # nats, least range of a panel
 _NARROW = 0.1  # nats, range with long numbers
 
 
-def write(artefact: Artefact, table: pd.DataFrame, stem: Path, **how: bool) -> list[Path]:
-    """Draw the page of a table, and its primary metric as a picture; `how` as of `picture`."""
-    return [*page.write_table(artefact, table, stem), *picture(artefact, table, stem, **how)]
-
-
-def picture(
+def draw(
     artefact: Artefact,
     table: pd.DataFrame,
     stem: Path,
     *,
     one_axis: bool = False,
     through: bool = False,
-) -> list[Path]:
+) -> None:
     """Draw the primary metric of a table: a panel for each data set, a row for each method.
 
     Values beyond the widest range of `artefact.axis` become arrows with their number; a panel in
@@ -40,12 +35,11 @@ def picture(
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     found = dict.fromkeys(primary["method"])
-    methods = [name for name in artefact.methods if name in found]
-    methods += [name for name in found if name not in methods]
+    methods = list(dict.fromkeys([*filter(found.__contains__, artefact.methods), *found]))
     columns = min(len(datasets), _ACROSS)
     rows = -(-len(datasets) // columns)
     height = _HEAD + rows * (_FRAME + _LANE * len(methods))
-    size = style.PAGE, height, columns, rows
+    size = style.PAGE, height, columns, rows, stem
     with style.figure(*size, squeeze=False, sharey=True, sharex=one_axis) as (made, grid):
         panels = grid.ravel()
         beyond = np.zeros(2, dtype=bool)
@@ -70,7 +64,6 @@ def picture(
             said.append("○ ¦  published" if through else "○  published")
         further = ("▶  mean beyond the axis", "▷  (published) beyond it")
         style.words_above(made, [*said, *np.compress(beyond, further)])
-        return style.save(made, stem)
 
 
 def _reach(cells: pd.DataFrame) -> np.ndarray:

@@ -3,13 +3,11 @@
 import math
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 
 from kcde.evidence import verdicts
 from kcde.evidence.checks import obstacle_in
-from kcde.files import atomic
 from kcde.metrics import paired_wilcoxon
 from kcde.pages import column_title, count_of, display, number, pipe_table, probability, significant
 from kcde.papers.artefact import Artefact
@@ -22,30 +20,19 @@ def details(artefact: Artefact, remarks: Iterable[str]) -> list[str]:
     return ["<details>\n<summary>Details</summary>", *parts, "</details>"] if parts else []
 
 
-def write(parts: Iterable[str], stem: Path) -> list[Path]:
-    """Write the paragraphs of a page."""
-    path = stem.with_suffix(".md")
-    with atomic(path) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return [path]
-
-
-def write_figure(
-    artefact: Artefact, frame: pd.DataFrame, stem: Path, middle: Iterable[str] = ()
-) -> list[Path]:
-    """Draw the page of a figure: title, picture (`<stem>.png`), caption, what is below, details.
+def of_figure(artefact: Artefact, frame: pd.DataFrame, middle: Iterable[str] = ()) -> list[str]:
+    """Return the page of a figure: title, picture, caption, what is below, details.
 
     The paragraphs in the middle stand between caption and what is below.
     """
-    parts = [
+    return [
         f"# {artefact.key}: {artefact.text.title}",
-        f"![{artefact.text.title}]({stem.name}.png)",
+        f"![{artefact.text.title}]({artefact.name}.png)",
         artefact.text.caption,
         *middle,
         *artefact.below(frame),
         *details(artefact, artefact.remarks(frame)),
     ]
-    return write(parts, stem)
 
 
 MARKS = {
@@ -64,13 +51,12 @@ LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 """Metrics of a table of p-values: the ends of their range over the seeds."""
 
 
-def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page of a table."""
+def of_table(artefact: Artefact, table: pd.DataFrame) -> list[str]:
+    """Return the page of a table."""
     primary = table[table["metric"] == artefact.metric]
     over = count_of(primary["n"], artefact.trial)
-    shown = (
-        "median p-value and its range" if verdicts.by_side(artefact.metric) else "mean ± deviation"
-    )
+    by_side = verdicts.by_side(artefact.metric)
+    shown = "median p-value and its range" if by_side else "mean ± deviation"
     middle = [
         _grid(table, artefact.metric),
         f"Shown: {shown} over {over}. [What the marks mean](../README.md#marks).",
@@ -78,7 +64,7 @@ def write_table(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     for metric, heading in artefact.further.items():
         if (table["metric"] == metric).any():
             middle += [f"{heading}:", _grid(table, metric)]
-    return write_figure(artefact, table, stem, [*middle, *_against_published(table)])
+    return of_figure(artefact, table, [*middle, *_against_published(table)])
 
 
 def _grid(table: pd.DataFrame, metric: str) -> str:

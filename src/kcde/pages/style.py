@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde.files import atomic
 from kcde.methods import METHODS
 from kcde.pages import display
 
@@ -88,9 +87,6 @@ WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
 EXACT = BLACK
 """What is known exactly, as the entropy of made-up data; no method beside it is black."""
 
-FIRST, SECOND, MIXTURE = VERMILLION, BLUE, GREEN
-"""Parts of a made-up density (kcef figure 3: red, blue and green)."""
-
 
 def line(method: str) -> dict[str, str | tuple]:
     """Return colour and line style of a method, always the same.
@@ -139,19 +135,27 @@ def marker(method: str) -> str:
 
 @contextmanager
 def figure(
-    width: float, height: float, columns: int = 1, rows: int = 1, **options
+    width: float,
+    height: float,
+    columns: int = 1,
+    rows: int = 1,
+    stem: Path | None = None,
+    **options,
 ) -> Iterator[tuple]:
-    """Yield a new figure and its axes under the common style, and close it afterwards.
+    """Yield a new figure and its axes under the common style, as `page` does.
 
     It is so many inches wide (`COLUMN` or `PAGE`) and high; options are those of `subplots`.
     """
-    with page(width, height) as made:
+    with page(width, height, stem) as made:
         yield made, made.subplots(rows, columns, **options)
 
 
 @contextmanager
-def page(width: float, height: float) -> Iterator:
-    """Yield a new figure without axes under the common style, and close it afterwards."""
+def page(width: float, height: float, stem: Path | None = None) -> Iterator:
+    """Yield a new figure without axes under the common style, and close it afterwards.
+
+    With a stem it is written to `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -161,6 +165,10 @@ def page(width: float, height: float) -> Iterator:
         made = plt.figure(figsize=(width, height), layout=_layout())
         try:
             yield made
+            if stem is not None:
+                about = dict.fromkeys(("Creator", "Producer", "CreationDate"))
+                made.savefig(stem.with_suffix(".png"), dpi=DPI, metadata={"Software": None})
+                made.savefig(stem.with_suffix(".pdf"), metadata=about)
         finally:
             plt.close(made)
 
@@ -238,16 +246,6 @@ def _layout():
             return found
 
     return RoundedLayout()
-
-
-def save(made, stem: Path) -> list[Path]:
-    """Write `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure."""
-    png, pdf = stem.with_suffix(".png"), stem.with_suffix(".pdf")
-    with atomic(png) as temporary:
-        made.savefig(temporary, dpi=DPI, metadata={"Software": None})
-    with atomic(pdf) as temporary:
-        made.savefig(temporary, metadata=dict.fromkeys(("Creator", "Producer", "CreationDate")))
-    return [png, pdf]
 
 
 _PLACES = 6  # of a share of the figure: a thousandth of a point

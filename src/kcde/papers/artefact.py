@@ -90,9 +90,12 @@ Build = Callable[["Artefact", pd.DataFrame, list[Path]], pd.DataFrame]
 which arrays lie as `.npz`, to the frame of the tracked CSV: `TABLE_COLUMNS` or `FIGURE_COLUMNS`. It
 holds all that drawing needs; cells may be empty where scores are missing."""
 
-Draw = Callable[["Artefact", pd.DataFrame, Path], list[Path]]
-"""Writes of the tracked CSV `.png` and `.pdf`, and of a table its page `.md`, at a path without
-suffix whose folder exists; returns the files. The same frame gives the same bytes."""
+Draw = Callable[["Artefact", pd.DataFrame, Path], None]
+"""Writes of the tracked CSV `.png` and `.pdf` at a path without suffix whose folder exists. The
+same frame gives the same bytes."""
+
+Page = Callable[["Artefact", pd.DataFrame], list[str]]
+"""Returns of the tracked CSV the paragraphs of the page, its title first."""
 
 Measure = Callable[[pd.DataFrame, list[Path]], pd.DataFrame]
 """Returns scores with those added that follow from the arrays beside their files."""
@@ -120,6 +123,8 @@ class Artefact:
     build, draw, measure, remarks
         What makes, draws and describes it: see `Build`, `Draw`, `Measure` and `Remarks`. `build`
         and the claims get the scores that `measure` returns.
+    page
+        What writes its page, where that is not the page of its kind: see `Page`.
     claims
         Each claim that it decides, as drawn, to its test.
     metric
@@ -177,6 +182,7 @@ class Artefact:
     axis_label: str = "negative log-likelihood of standardised y (nats); lower is better"
     remarks: Remarks = lambda frame: []
     below: Remarks = lambda frame: []
+    page: Page | None = None
     apart: tuple[str, ...] = ()
     tolerance: float = verdicts.EXACT
     header: Sequence[str] = ()

@@ -121,15 +121,12 @@ def _draw(artefact: Artefact, path: Path, into: Path, scale: str) -> list[Path]:
     """Draw a CSV of a scale into a folder; return the files."""
     stem = into / artefact.key
     frame = artefact.read(path)
-    drawn = artefact.draw(artefact, frame, stem)
-    if artefact.kind == "figure":
-        drawn = [*drawn, *page.write_figure(artefact, frame, stem)]
-    for each in drawn:
-        if each.suffix == ".md":
-            title, rest = each.read_text(encoding="utf-8").split("\n", 1)
-            lines = [title, "", f"*At the scale `{scale}`.*", rest, _command(artefact, scale), ""]
-            each.write_text("\n".join(lines), encoding="utf-8")
-    return drawn
+    artefact.draw(artefact, frame, stem)
+    of_kind = page.of_table if artefact.kind == "table" else page.of_figure
+    title, *parts = (artefact.page or of_kind)(artefact, frame)
+    parts = [title, f"*At the scale `{scale}`.*", *parts, _command(artefact, scale)]
+    stem.with_suffix(".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return [stem.with_suffix(suffix) for suffix in (".png", ".pdf", ".md")]
 
 
 def _command(artefact: Artefact, scale: str) -> str:

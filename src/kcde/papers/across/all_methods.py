@@ -18,20 +18,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from kcde import pages
 from kcde.evidence import verdicts
 from kcde.evidence.checks import HALVES
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
-from kcde.pages import (
-    building,
-    count_of,
-    display,
-    number,
-    pipe_table,
-    probability,
-    round_to_half_decade,
-    style,
-)
-from kcde.pages.page import details, write
+from kcde.pages import building, display, number, pipe_table, style
+from kcde.pages.page import details
 from kcde.papers.artefact import Artefact
 from kcde.seeding import rng_of
 
@@ -193,7 +185,7 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
                 "excess": medians[name] - medians[compared].min(),
                 "best": name in sound and corrected >= verdicts.SIGNIFICANCE,
                 "p_value": paired_wilcoxon(*both).p_value,
-                "seconds": round_to_half_decade(own["seconds"].median()),
+                "seconds": pages.round_to_half_decade(own["seconds"].median()),
                 "p_value_corrected": corrected,
                 "capped": medians[name],
                 "over_marginal": medians[name] - medians.get(MARGINAL, np.nan),
@@ -235,7 +227,7 @@ def _of_all_sets(
             "excess": own["excess"].median(),
             "sets_best": own["best"].sum(),
             "p_value": pd.Series({name: p for (name, _), p in adjusted.items()}),
-            "seconds": took.groupby("method").median().map(round_to_half_decade),
+            "seconds": took.groupby("method").median().map(pages.round_to_half_decade),
             "first_share": shares,
             **own[["capped", "crps", "crps_rank", *COVERAGES]].mean(),
             "worst": worst["dataset"],
@@ -295,7 +287,6 @@ _MOST = 1.0  # nats of excess from which on the colour is the same
 _DARK = 0.55  # of the colour scale, from where on letters on it are white
 _ROW, _HEAD, _FOOT = 0.2, 0.85, 1.1  # inches a method, of keys above, and of the names below
 _LOW, _GAP = 0.75, 0.8  # rows: height of a method that is not ranked, and what sets these apart
-_FAILED = "✕"
 
 
 def answer(table: pd.DataFrame) -> str:
@@ -322,12 +313,12 @@ def answer(table: pd.DataFrame) -> str:
     return f"{said}{', '.join(map(display, same)) or 'none'}."
 
 
-def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and the picture of excess."""
+def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
+    """Return the page."""
     cells, methods, pairs = of_sets(frame), of_methods(frame), of_pairs(frame)
     # Those without a rank come last.
     names = list(dict.fromkeys([*methods["method"], *cells["method"]]))
-    over = f"{count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets"
+    over = f"{pages.count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets"
     if len(methods):
         over += f"; ranks are over {methods['n'].iloc[0]:.0f} of them"
     own = list(methods["method"])
@@ -336,7 +327,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         f"# {artefact.name}: {artefact.text.title}",
         answer(frame),
         _by_rank(methods) if len(methods) else "",
-        f"![{artefact.text.title}]({stem.name}.png)",
+        f"![{artefact.text.title}]({artefact.name}.png)",
         f"{artefact.text.caption} {over}.",
         *details(artefact, ()),
         "## Every set",
@@ -350,8 +341,7 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         "of the column, by the corrected test over splits. **Bold**: different by the test over "
         "sets, adjusted for all pairs.",
     ]
-    ranks = methods.set_index("method")["rank"].reindex(names)
-    return [*write(filter(None, parts), stem), *_picture(cells, ranks, stem)]
+    return list(filter(None, parts))
 
 
 def _score(pairs: pd.DataFrame, one: str, other: str) -> str:
@@ -380,7 +370,7 @@ def _by_rank(methods: pd.DataFrame) -> str:
     for row in methods.itertuples():
         name = display(row.method)
         cells = [f"**{name}**" if row.best else name, rounded(row.rank), rounded(row.rank_without)]
-        p_value = "" if math.isnan(row.p_value) else probability(row.p_value)
+        p_value = "" if math.isnan(row.p_value) else pages.probability(row.p_value)
         cells += [percent(row.first_share), p_value, number(row.capped)]
         cells.append(f"{row.worst} {number(row.worst_capped)}")
         cells.append(f"{whole(row.below_marginal)} of {whole(row.of_marginal)}")
@@ -412,10 +402,12 @@ def _cell(row) -> str:
     return f"{text} †{row.failed:.0f}" if row.failed else text
 
 
-def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the excess over the best of each set, with methods by rank, and below them the rest."""
     from matplotlib import colormaps
 
+    cells, ranks = of_sets(frame), of_methods(frame).set_index("method")["rank"]
+    ranks = ranks.reindex(list(dict.fromkeys([*ranks.index, *cells["method"]])))
     sizes = cells.groupby("dataset", sort=False)["n_train"].first()
     names, datasets = list(ranks.index), list(sizes.index)
     wide = cells.pivot(index="method", columns="dataset", values="excess")
@@ -424,7 +416,8 @@ def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
     heights = np.where(low, _LOW, 1.0)
     ends = np.cumsum(heights) + _GAP * low
     places = dict(zip(names, ends - heights / 2.0, strict=True))
-    with style.figure(style.PAGE, _HEAD + _FOOT + _ROW * max(ends[-1], 4)) as (made, axes):
+    height = _HEAD + _FOOT + _ROW * max(ends[-1], 4)
+    with style.figure(style.PAGE, height, stem=stem) as (made, axes):
         look = {"cmap": colormaps["Oranges"], "vmin": 0.0, "vmax": _MOST, "edgecolors": "white"}
         for part, said in ((low, "not ranked"), (~low, "mean rank")):
             if part.any():
@@ -450,7 +443,6 @@ def _picture(cells: pd.DataFrame, ranks: pd.Series, stem: Path) -> list[Path]:
         scale.set_label("median over splits above the lowest of the set (nats)", fontsize=8)
         scale.set_ticks([0.0, 0.25, 0.5, 0.75, _MOST], labels=["0", ".25", ".5", ".75", "≥ 1"])
         scale.outline.set_visible(False)
-        return style.save(made, stem)
 
 
 def _number(axes, cell, column: int, row: float) -> None:
@@ -462,7 +454,7 @@ def _number(axes, cell, column: int, row: float) -> None:
         axes.plot(column - 0.38, row - 0.3, "s", color=style.BLUE, markersize=2.5)
     if verdicts.too_many_failed(cell.failed, cell.n):
         above = 0.12 if np.isnan(cell.rank) else 0.26
-        axes.text(column + 0.38, row - above, _FAILED, fontsize=5, **options)
+        axes.text(column + 0.38, row - above, "✕", fontsize=5, **options)
 
 
 def _short(value: float) -> str:
@@ -484,6 +476,7 @@ ARTEFACT = Artefact(
     shows={"r_benchmark": {"but": _BUT}},
     build=build,
     draw=draw,
+    page=page,
     metric=NLL,
     header=COLUMNS,
     shown_as={"DDE-quadrature": ("DDE", NLL_QUADRATURE)},

@@ -88,12 +88,13 @@ def calibrated(frame: pd.DataFrame) -> list[str]:
     return list(known.index[known])
 
 
-def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a row a method: its histogram, and its coverages; calibrated methods are bold."""
     names, sound = list(dict.fromkeys(frame["method"])), calibrated(frame)
     colours = [style.line(name)["color"] for name in names]
     size = {"columns": 1 + len(COVERAGES), "sharey": True, "width_ratios": [0.75, 1, 1]}
-    with style.figure(style.COLUMN, _MARGINS + _ROW * len(names), **size) as (made, axes):
+    height = _MARGINS + _ROW * len(names)
+    with style.figure(style.COLUMN, height, **size, stem=stem) as (made, axes):
         _draw_histograms(axes[0], frame[frame["panel"] == HISTOGRAM], names)
         for letter, one, (metric, wanted) in zip("bc", axes[1:], COVERAGES.items(), strict=True):
             one.axvspan(wanted - _NEAR, wanted + _NEAR, color="#E5E5E5", linewidth=0.0, zorder=0)
@@ -115,7 +116,6 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         words = ["●  mean over sets", "lines: quartiles, lowest to highest set\nbest first; bold "]
         words[1] += f"({len(sound)} of {len(names)}): both means within {_NEAR:g} of nominal (grey)"
         style.words_above(made, words)
-        return style.save(made, stem)
 
 
 def _draw_histograms(axes, bins: pd.DataFrame, names: list[str]) -> None:

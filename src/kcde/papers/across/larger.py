@@ -53,19 +53,17 @@ def remarks(frame: pd.DataFrame) -> list[str]:
     return [f"The fit of {row.series} to {row.x:.0f} rows failed." for row in gaps.itertuples()]
 
 
-def draw_large_n(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_large_n(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw gap, seconds and memory side by side."""
-    with style.figure(style.PAGE, 3.2, columns=3) as (made, axes):
+    with style.figure(style.PAGE, 3.2, columns=3, stem=stem) as (made, axes):
         fitted = frame[frame["stat"] != "failed"]
         panels = zip("abc", axes, _PANELS.items(), strict=True)
         for letter, place, (panel, (_, title, label)) in panels:
             _draw_cost(place, fitted[fitted["panel"] == panel])
-            place.set_xlabel("training rows $n$")
-            place.set_ylabel(label)
+            place.set(xlabel="training rows $n$", ylabel=label)
             style.panel_title(place, letter, title)
         look = {"loc": "outside upper center", "frameon": False, "fontsize": "small"}
         made.legend(*axes[0].get_legend_handles_labels(), ncols=4, **look)
-        return style.save(made, stem)
 
 
 def _draw_cost(axes, panel: pd.DataFrame) -> None:
@@ -78,8 +76,7 @@ def _draw_cost(axes, panel: pd.DataFrame) -> None:
         look = grey if method in _DASHES else style.line(method)  # no methods elsewhere
         common = {"marker": "o", "markersize": 2.5, "linewidth": 1.2, **look}
         axes.errorbar(rows["x"], rows["y"], **bars, **common, label=display(method))
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
 
 
 LARGE_N = Artefact(
@@ -167,12 +164,12 @@ def below(frame: pd.DataFrame) -> list[str]:
     return said
 
 
-def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the likelihoods, a panel for each data set, with methods as `in_order` has them."""
     names, datasets = in_order(frame), list(dict.fromkeys(frame["panel"]))
     height = _MARGINS + _ROW * max(len(names), 4)
     options = {"columns": len(datasets), "sharey": True, "squeeze": False}
-    with style.figure(style.PAGE, height, **options) as (made, ((*axes,),)):
+    with style.figure(style.PAGE, height, **options, stem=stem) as (made, ((*axes,),)):
         for letter, place, dataset in zip("abcdefgh", axes, datasets, strict=False):
             _draw_panel(place, frame[frame["panel"] == dataset], names)
             style.panel_title(place, letter, _TITLES.get(dataset, dataset).replace(", ", ",\n"))
@@ -183,7 +180,6 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         axes[0].set_ylim(len(names) - 0.5, -0.5)
         made.supxlabel("negative log-likelihood of standardised y (nats); lower is better", size=8)
         style.words_above(made, _LEGEND)
-        return style.save(made, stem)
 
 
 def in_order(frame: pd.DataFrame) -> list[str]:

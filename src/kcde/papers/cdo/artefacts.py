@@ -16,26 +16,11 @@ import pandas as pd
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.evidence.checks import AS_PUBLISHED, under, values, variants
 from kcde.metrics import NEGATIVE_NORMALISER, SMAE
-from kcde.pages import building, display, page, significant, style
+from kcde.pages import building, display, significant, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo import claims
-from kcde.papers.cdo.claims import (
-    CENTRED,
-    CONDITIONAL,
-    FLOWS,
-    FOLDS,
-    JOINT,
-    METHOD,
-    METRO,
-    OWN,
-    PEMS,
-    PLACES,
-    POINTWISE,
-    PREDICTED,
-    RANDOM,
-    of_repetitions,
-)
+from kcde.papers.cdo.claims import CENTRED, CONDITIONAL, FLOWS, JOINT, METHOD, PLACES, POINTWISE
 
 WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
 MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
@@ -49,6 +34,8 @@ KEPT = 20
 ROW_HEIGHT = 0.165
 """Height of a row, in inches."""
 
+_BOX = {"orientation": "horizontal", "widths": 0.64, "patch_artist": True}
+_BOX |= {"manage_ticks": False, "showcaps": False, "showmeans": True}
 _FAR = 3.0  # a value that exceeds the typical one by this factor lies beyond the axis
 _BEYOND_WHISKERS = 1.04
 
@@ -131,20 +118,21 @@ def axis_limit(values: Sequence[float], always: Sequence[float] = ()) -> float:
     return _BEYOND_WHISKERS * max([*series[series <= far], *always])
 
 
-def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str]) -> None:
-    """Draw the boxes of a panel, with its limits set; those of methods as published are shaded.
+def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str], cells: pd.DataFrame) -> None:
+    """Label the rows of a panel with its limits set, and draw its lines and boxes.
 
-    A box beyond the axis becomes an arrow with its median beside it.
+    Those of methods as published are shaded. A box beyond the axis becomes an arrow with its median
+    beside it.
     """
     from matplotlib.colors import to_rgba
 
+    label_rows(axes, methods, cells)
+    for line in panel[panel["stat"] == LINE].itertuples():
+        axes.axvline(line.y, **_LOOKS[line.series])
     end, drawn = axes.get_xlim()[1], panel[panel["kind"] == "box"]
     for (method, variant), rows in drawn.groupby(["method", "variant"], sort=False):
-        y, row, colour = (
-            rows.set_index("stat")["y"],
-            methods.index(method),
-            style.line(method)["color"],
-        )
+        y, row = rows.set_index("stat")["y"], methods.index(method)
+        colour = style.line(method)["color"]
         outliers = rows.loc[(rows["stat"] == OUTLIER) & (rows["y"] <= end), "y"]
         if y[MEDIAN] > end:
             axes.plot(end, row, ">", color=colour, markersize=4, clip_on=False, zorder=5)
@@ -157,17 +145,12 @@ def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str]) -> None:
         axes.bxp(
             [{name: y[stat] for stat, name in _STATS.items()} | {"fliers": outliers}],
             positions=[row],
-            widths=0.64,
-            orientation="horizontal",
-            patch_artist=True,
-            manage_ticks=False,
-            showcaps=False,
-            showmeans=True,
             boxprops=edge | {"linewidth": 0.8},
             whiskerprops=thin,
             medianprops=thin | {"linewidth": 1.6},
             meanprops=dot,
             flierprops=ring,
+            **_BOX,
         )
 
 
@@ -177,7 +160,7 @@ LSCDE = [
 ]
 """Of the package and Sugiyama's, each with its negative weights clipped, kept and avoided."""
 
-ZERO, EXACT = "predicting zero", "exact conditional"
+ZERO, EXACT, TRAINING = "predicting zero", "exact conditional", "training days"
 _LINES = {
     JOINT: {ZERO: "joint_error_of_zero", EXACT: "joint_error_of_exact"},
     CONDITIONAL: {ZERO: "conditional_error_of_zero"},
@@ -188,10 +171,9 @@ NONPOSITIVE, READ_OFF, LINE = "nonpositive_share", "read_off", "line"
 """Stats: the share of points where an estimate is not positive; a published value; a line."""
 
 _HEAD_OF_FIG4 = 1.3  # inches of the picture besides its rows
-_LOOKS = {
-    ZERO: {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1},
-    EXACT: {"color": style.EXACT, "linestyle": "-", "linewidth": 0.8, "zorder": 1},
-}
+_THIN = {"color": style.EXACT, "linewidth": 0.8, "zorder": 1}
+_LOOKS = dict.fromkeys((ZERO, TRAINING), _THIN | {"linestyle": "--"})
+_LOOKS[EXACT] = _THIN | {"linestyle": "-"}
 _LABELS = {
     JOINT: "error against the joint density, mean $|\\hat{p}(y|x)-p(x,y)|$",
     CONDITIONAL: "error against the conditional density, mean $|\\hat{p}(y|x)-p(y|x)|$",
@@ -210,7 +192,7 @@ def build_fig4(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         here = under(scores, x=x)
         rows += _boxes(artefact, panel, error, here, beside)
         for series, metric in _LINES[error].items():
-            found = of_repetitions(here, metric)
+            found = claims.of_repetitions(here, metric)
             if len(found):
                 line = {"stat": LINE, "y": found.mean(), "n": len(found)}
                 rows.append({"panel": panel, "kind": "curve", "series": series, **line})
@@ -241,15 +223,12 @@ def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
     """State which published values are met, shares that are not positive, and failures."""
     means = frame[frame["stat"] == MEAN].set_index(["panel", "method"])["y"]
     seen = frame[frame["stat"] == READ_OFF].set_index(["panel", "method"]).join(means.rename("own"))
-    off = seen[~seen["own"].between(seen["y_low"], seen["y_high"])]
+    off = seen.loc[~seen["own"].between(seen["y_low"], seen["y_high"]), ["y", "own"]]
     said = []
-    if len(seen):
+    if n := len(seen):
+        within = f"{n - len(off)} of {n} published values, as read off, hold our mean"
         each = (
-            f"{at[1]} at {at[0]} ({row.own:.3f}, read off {row.y:.3f})"
-            for at, row in off.iterrows()
-        )
-        within = (
-            f"{len(seen) - len(off)} of {len(seen)} published values, as read off, hold our mean"
+            f"{m} at {x} ({y:.3f}, read off {read:.3f})" for (x, m), read, y in off.itertuples()
         )
         said.append(f"{'; not '.join([within, *each])}.")
     for stat, words in (
@@ -262,7 +241,7 @@ def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
     return [*said, *failures(frame, "repetition")]
 
 
-def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for each x, with reference lines and the values read off the paper."""
     drawn = frame[frame["stat"] == MEAN]
     methods = list(dict.fromkeys(drawn["method"]))
@@ -271,14 +250,11 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
     shown = frame.loc[frame["stat"].isin([LINE, READ_OFF]) | typical, "y"]
     ends = frame.loc[frame["stat"] == WHISKER_HIGH, "y"]
     height = _HEAD_OF_FIG4 + ROW_HEIGHT * len(methods)
-    with style.figure(style.PAGE, height, len(PLACES), sharex=True) as (made, axes):
+    with style.figure(style.PAGE, height, len(PLACES), sharex=True, stem=stem) as (made, axes):
         axes[0].set_xlim(0.0, axis_limit(ends, shown))
         for one, letter, panel in zip(axes, "ab", PLACES, strict=True):
             here = frame[frame["panel"] == panel]
-            label_rows(one, methods, drawn)
-            for line in here[here["stat"] == LINE].itertuples():
-                one.axvline(line.y, **_LOOKS[line.series])
-            draw_boxes(one, here, methods)
+            draw_boxes(one, here, methods, drawn)
             rings = here[(here["stat"] == READ_OFF) & here["method"].isin(methods)]
             for row in rings.itertuples():
                 look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
@@ -292,7 +268,6 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
             ring = {"marker": "o", "markersize": 6, "fillstyle": "none", "color": style.GREY}
             more.append(style.key("published, read off within ±0.003", linestyle="none", **ring))
         style.legend_above(made, box_keys(*more), columns=4)
-        return style.save(made, stem)
 
 
 _METHODS = "CDO CDO-clipped CDO-projected CDO-narrow CDO-chosen GP GP-spread GP-ML"
@@ -321,22 +296,21 @@ def build_clipping(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) 
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
-def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for rough terrain and one for each x of the donut."""
     means = frame[frame["stat"] == MEAN]
     methods = [name for name in artefact.methods if name in set(means["method"])]
     panels = list(dict.fromkeys(means["panel"]))
     height = _HEAD_OF_CLIPPING + ROW_HEIGHT * len(methods)
     size = {"columns": max(len(panels), 1), "squeeze": False}
-    with style.figure(style.PAGE, height, **size) as (made, axes):
+    with style.figure(style.PAGE, height, **size, stem=stem) as (made, axes):
         for one, letter, panel in zip(axes[0], "abc", panels, strict=False):
-            label_rows(one, methods, means)
-            if letter != "a":  # the rows are those of the panel at the left
-                one.set_yticklabels([])
             here = frame[frame["panel"] == panel]
             y = here.groupby("stat")["y"].apply(list)
             one.set_xlim(0.0, axis_limit(y[WHISKER_HIGH], y[MEDIAN]))
-            draw_boxes(one, here, methods)
+            draw_boxes(one, here, methods, means)
+            if letter != "a":  # the rows are those of the panel at the left
+                one.set_yticklabels([])
             # Half the mean errors of clipped weights are the thresholds of C6.
             clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == MEAN)]
             for row in clipped.itertuples():
@@ -346,7 +320,6 @@ def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[P
             one.set_xlabel("Σ|e| / Σ|y − ȳ|" if terrain else "error against $p(y|x)$")
         half = [style.key(f"half of {name}'s mean", **_half_of(name)) for name in _CLIPPED]
         style.legend_above(made, box_keys(*half), columns=4)
-        return style.save(made, stem)
 
 
 def _half_of(method: str) -> dict:
@@ -379,12 +352,11 @@ VIEWS = {
 _ESTIMATES = {"mean": "mean", "sd": "std"}
 """Quantity to the name of its estimate in the `.npz`, and to the beginning of its metrics."""
 
-_TITLES = {PEMS: ("PEMS-SF", "road occupancy")}
-_TITLES |= {METRO: ("Metro Interstate Traffic", "vehicles an hour")}
+_TITLES = {claims.PEMS: ("PEMS-SF", "road occupancy")}
+_TITLES |= {claims.METRO: ("Metro Interstate Traffic", "vehicles an hour")}
 NOT_RUN, TEST = "not_run", "test"
 DAYS = ("Monday", "Tuesday", "Wednesday")
 
-_DASHED = {"color": style.EXACT, "linestyle": "--", "linewidth": 0.8, "zorder": 1}
 _HOURS = 24.0
 _ABOVE, _HEIGHT = 0.5, 1.65  # inches of the legend, and of a row of panels
 _EDGE = 0.04  # of the range of three days, around it
@@ -402,7 +374,7 @@ def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     stored = claims.arrays(sorted(files, key=lambda path: order.get(path.stem, len(order))))
     run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
     rows = []
-    for dataset in sorted(run, key=lambda name: (name != PEMS, name)):
+    for dataset in sorted(run, key=lambda name: (name != claims.PEMS, name)):
         own = scores[scores["dataset"] == dataset]
         known = variants(own)
         # Where a method failed there are no moments.
@@ -412,14 +384,14 @@ def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
             rows += _days(dataset, found, known)
         whole = under(own, days=None)
         for quantity, name in _ESTIMATES.items():
-            if len(medians := of_repetitions(whole, f"{name}_error_of_training")):
+            if len(medians := claims.of_repetitions(whole, f"{name}_error_of_training")):
                 same = {"panel": f"{dataset} {quantity}", "kind": "curve", "stat": LINE}
-                said = {"series": "training days", "y": medians.mean(), "n": len(medians)}
+                said = {"series": TRAINING, "y": medians.mean(), "n": len(medians)}
                 rows.append(same | said)
         for method, arrays in found.items():
             rows += _errors(dataset, {"method": method, "variant": known[method]}, arrays)
-    if PEMS not in run:
-        rows.append({"panel": PEMS, "kind": "scatter", "stat": NOT_RUN, "n": 0})
+    if claims.PEMS not in run:
+        rows.append({"panel": claims.PEMS, "kind": "scatter", "stat": NOT_RUN, "n": 0})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
@@ -468,7 +440,7 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
     return rows
 
 
-def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the days of each data set, and below them a row of errors for each view."""
     panels = dict.fromkeys(frame["panel"])
     datasets = [name.removesuffix(" days") for name in panels if name.endswith(" days")]
@@ -478,7 +450,7 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         for view in (None, *VIEWS)
         if view in (None, HONEST) or f"{name} mean{view}" in panels
     ]
-    with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1)) as made:
+    with style.page(style.PAGE, _ABOVE + _HEIGHT * max(len(lines), 1), stem=stem) as made:
         letters = iter("abcdefghijklmnop")
         grid = made.add_gridspec(max(len(lines), 1), len(_ESTIMATES))
         for place, (dataset, view) in enumerate(lines):
@@ -491,18 +463,18 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
                 continue
             for column, quantity in enumerate(_ESTIMATES):
                 axes = made.add_subplot(grid[place, column])
-                axes.set_xscale("log")
-                axes.set_xlim(*_limits(frame, quantity))
-                _draw_errors(axes, frame[frame["panel"] == f"{dataset} {quantity}{view}"])
+                axes.set(xscale="log", xlim=_limits(frame, quantity))
+                own = frame[frame["panel"] == f"{dataset} {quantity}{view}"]
+                means = own[own["stat"] == MEAN]
+                draw_boxes(axes, own, list(dict.fromkeys(means["method"])), means)
                 if column:  # the rows are those of the panel at the left
                     axes.set_yticklabels([])
                 words = "standard deviation" if column else quantity
                 if (dataset, view) == lines[-1] or lines[place + 1][0] != dataset:
                     axes.set_xlabel(f"error of the {words}, |estimate/test − 1|")
                 style.panel_title(axes, next(letters), f"{quantity}: {VIEWS[view]}")
-        keys = box_keys(style.key("error of the training days", **_DASHED))
+        keys = box_keys(style.key("error of the training days", **_LOOKS[TRAINING]))
         style.legend_above(made, keys, columns=4)
-        return style.save(made, stem)
 
 
 def _limits(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
@@ -510,15 +482,6 @@ def _limits(frame: pd.DataFrame, quantity: str) -> tuple[float, float]:
     errors = frame[(frame["series"] == f"error of the {quantity}") & (frame["y"] > 0.0)]
     least = errors.loc[errors["stat"] == MEDIAN, "y"].min()
     return 10.0 ** math.floor(math.log10(least)), 1.1 * errors["y"].max()
-
-
-def _draw_errors(axes, panel: pd.DataFrame) -> None:
-    means = panel[panel["stat"] == MEAN]
-    methods = list(dict.fromkeys(means["method"]))
-    label_rows(axes, methods, means)
-    for y in panel.loc[panel["stat"] == LINE, "y"]:
-        axes.axvline(y, **_DASHED)
-    draw_boxes(axes, panel, methods)
 
 
 def _draw_days(axes, days: pd.DataFrame) -> None:
@@ -530,10 +493,9 @@ def _draw_days(axes, days: pd.DataFrame) -> None:
     axes.fill_between(ours["x"], ours["y_low"], ours["y_high"], color=colour, alpha=0.22, lw=0)
     axes.plot(ours["x"], ours["y"], color=colour, linewidth=1.2)
     axes.plot(test["x"], test["y"], color=style.EXACT, linewidth=0.9, linestyle=(0, (2, 1)))
-    axes.set_xlim(0.0, _HOURS * len(DAYS))
     hours = [label for name in DAYS for label in ("0", f"12\n{name}")]
     axes.set_xticks(np.arange(0, _HOURS * len(DAYS) + 1, 12), [*hours, "24"])
-    axes.set_xlabel("hour of the day")
+    axes.set(xlim=(0.0, _HOURS * len(DAYS)), xlabel="hour of the day")
     seen = days[["y_low", "y_high"]].to_numpy(float)
     low, high = np.nanmin(seen), np.nanmax(seen)
     # Room for the names above everything that is shown.
@@ -568,7 +530,7 @@ FIG5 = Artefact(
 TOTAL, POINTWISE_STD = "smae_total", "smae_pointwise_std"
 DEFINITIONS = {
     CENTRED: "Σ|e| / Σ|y − ȳ|",
-    PREDICTED: "Σ|e| / Σ|ŷ − ȳ|",
+    claims.PREDICTED: "Σ|e| / Σ|ŷ − ȳ|",
     POINTWISE: "mean |ŷ/y − 1|",
     TOTAL: "Σ|e| / Σ|y|",
 }
@@ -579,25 +541,20 @@ _BESIDE = 1.25  # between the outermost values and the ends of the axis, as a fa
 
 def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return each method in its authors' definition and protocol, of which none is the best."""
-    table = building.build(artefact, _of_protocol(scores), files)
+    folds, random = (under(scores, protocol=each) for each in (claims.FOLDS, claims.RANDOM))
+    own = [folds[~folds["method"].isin(FLOWS)], random[random["method"].isin(FLOWS)]]
+    table = building.build(artefact, _complete(pd.concat(own), [SMAE]), files)
     return table.assign(best=None, p_value=np.nan)
 
 
 def build_readings(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return all methods on the same folds in every definition, then those of `build_table3`."""
     terrain = scores[(scores["experiment"] == "terrain") & scores["method"].isin(artefact.methods)]
-    folds = _complete(under(terrain, protocol=FOLDS), DEFINITIONS)
+    folds = _complete(under(terrain, protocol=claims.FOLDS), DEFINITIONS)
     table = building.build(artefact, folds, files)
     mixed = terrain[terrain["metric"].eq(SMAE) | terrain["status"].eq("failed")]
     plain = build_table3(replace(artefact, metric=SMAE), mixed, files)
     return building.with_rows(table, plain.to_dict("records"))
-
-
-def _of_protocol(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of each method under the protocol of its published number."""
-    folds, random = (under(scores, protocol=protocol) for protocol in (FOLDS, RANDOM))
-    own = [folds[~folds["method"].isin(FLOWS)], random[random["method"].isin(FLOWS)]]
-    return _complete(pd.concat(own), [SMAE])
 
 
 def _complete(scores: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:
@@ -618,13 +575,12 @@ def remarks_of_table3(table: pd.DataFrame) -> list[str]:
     return [f"Standard deviation of |ŷ/y − 1| over test points: {each}."] if each else []
 
 
-def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Draw the page, and a picture with a panel for each definition that its numbers have."""
-    pages = page.write_table(artefact, table, stem)
+def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
+    """Draw a picture with a panel for each definition that its numbers have."""
     cells = table[(table["metric"] == artefact.metric) & table["mean"].notna()]
     # A table in one definition has the published values that are in it.
     known = published.numbers("cdo", "table3").set_index(["dataset", "method"])["value"]
-    theirs = cells.join(known.drop([*OWN], level="method"), on=known.index.names)["value"]
+    theirs = cells.join(known.drop([*claims.OWN], level="method"), on=known.index.names)["value"]
     cells = cells.assign(published_mean=cells["published_mean"].fillna(theirs))
     # A method and its variations stand together.
     methods = list(dict.fromkeys(cells["method"]))
@@ -636,7 +592,7 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
     counts = [len(group) for group in groups.values()] or [1]
     height = _HEAD + _HEADING * (len(counts) - 1) + ROW_HEIGHT * sum(counts)
     size = {"rows": len(counts), "squeeze": False, "height_ratios": counts}
-    with style.figure(style.COLUMN, height, **size) as (made, axes):
+    with style.figure(style.COLUMN, height, **size, stem=stem) as (made, axes):
         letters = "abc" if len(groups) > 1 else [""]
         for one, letter, (heading, group) in zip(axes[:, 0], letters, groups.items(), strict=False):
             _draw_panel(one, cells, group)
@@ -646,14 +602,13 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
         ring = "○  published" + ", in this definition" * (artefact.metric != SMAE)
         rings = [ring] * bool(cells["published_mean"].notna().any())
         style.words_above(made, ["●  ours ± 2 standard errors", *rings])
-        return [*pages, *style.save(made, stem)]
 
 
 def _definition(artefact: Artefact, method: str) -> str:
     """Return in which definition, and on which splits, a method is shown."""
     if artefact.metric != SMAE:
         return DEFINITIONS[artefact.metric]
-    definition = DEFINITIONS[OWN.get(method.partition("-")[0], CENTRED)]
+    definition = DEFINITIONS[claims.OWN.get(method.partition("-")[0], CENTRED)]
     return f"{definition}, random splits" if method in FLOWS else definition
 
 
@@ -725,7 +680,7 @@ TABLE3_READINGS = Artefact(
     metric=CENTRED,
     columns=(*_COLUMNS, *_SIMPLEST),
     further={
-        PREDICTED: f"{DEFINITIONS[PREDICTED]}, as GaussianProcess is published",
+        claims.PREDICTED: f"{DEFINITIONS[claims.PREDICTED]}, as GaussianProcess is published",
         POINTWISE: "Mean |ŷ/y − 1|, as the flows are published",
         TOTAL: DEFINITIONS[TOTAL],
         SMAE: "Each as published, on its splits",

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import DONUT, SIMULATED_TRAFFIC
+from kcde.evidence import checks
 from kcde.evidence.checks import AS_PUBLISHED, Check, Missing, NotRun, completed, under, variants
-from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics import paired_t_test
 from kcde.pages import display
 from kcde.scores import arrays_beside
@@ -68,10 +68,9 @@ def smallest(
         theirs = _errors(here, name, metric, ROUGH_TERRAIN)
         both = pd.concat([ours, theirs], axis=1).to_numpy().T
         found = paired_t_test(*both, overlap)
-        lower = found.sign < 0 and found.p_value < SIGNIFICANCE
         yield Check(
             f"significantly below {display(name)}",
-            bool(lower and (name in rivals or found.n >= _FOLDS)),
+            bool(checks.significant(found) < 0 and (name in rivals or found.n >= _FOLDS)),
             unless="fewer than ten folds" if found.sign < 0 and found.n < _FOLDS else "",
             said=f"{theirs.mean():.3g}, p = {found.p_value:.2g}, {found.n} folds",
         )

@@ -9,26 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from kcde import metrics as names
+from kcde import metrics
 from kcde.data import made_up
 from kcde.evidence import verdicts
 from kcde.evidence.checks import AS_PUBLISHED, mean_and_stderr, splits
 from kcde.kernels import median_trick
-from kcde.metrics import (
-    FIT_SECONDS,
-    MMD,
-    NLL,
-    NLL_QUADRATURE,
-    OPTIMUM,
-    PEAK_MEMORY,
-    PRIOR,
-    R_HAT,
-    STOPPED,
-    SYSTEM_MEMORY,
-    TRAINED,
-    mmd2_biased,
-    of_optimum,
-)
+from kcde.metrics import MMD, NLL, NLL_QUADRATURE, TRAINED, mmd2_biased, of_optimum
 from kcde.pages import building, count_of, display, dot_plot, number, page, pipe_table, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
@@ -133,14 +119,14 @@ def _by_one_kernel(data: list[dict], samples: list[dict]) -> dict:
     return samples[0] | own
 
 
-def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a column for each data set or variation: samples above the learned f."""
     rows = frame[frame["stat"].isna()]
     panels = list(dict.fromkeys(rows["panel"]))
     letters, levels = iter("abcdefghijklmnop"), np.arange(-_DEPTH, 0.5)
     options = {"sharex": "col", "sharey": "col", "squeeze": False}
     width = style.PAGE if len(panels) > 1 else style.COLUMN
-    with style.figure(width, 4.4, len(panels), 2, **options) as (made, axes):
+    with style.figure(width, 4.4, len(panels), 2, **options, stem=stem) as (made, axes):
         for panel, above, below in zip(panels, *axes, strict=True):
             own = rows[rows["panel"] == panel]
             points = own[own["kind"] == "scatter"]
@@ -158,7 +144,6 @@ def draw_f(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
         bar = made.colorbar(shown, ax=axes[1], location="bottom", shrink=0.5, aspect=40)
         bar.set_label("$f(y)$ less its largest value (nats)", fontsize=7)
         style.legend_of_scatter(made, claims.METHOD, "training points")
-        return style.save(made, stem)
 
 
 def _draw_points(axes, points: pd.DataFrame, samples: pd.DataFrame) -> None:
@@ -172,14 +157,14 @@ def _draw_points(axes, points: pd.DataFrame, samples: pd.DataFrame) -> None:
     axes.set_box_aspect(1)
 
 
-def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a row of snapshots for each panel of the CSV, and below them MMD² for every seed."""
     panels = list(dict.fromkeys(frame["panel"]))
     iterations = sorted(frame["x_right"].dropna().unique())
     across = max(len(iterations), 1)
     heights = [*[style.PAGE / across + 0.4] * len(panels), 1.7]
     letters = iter("abcdefghijklmnop")
-    with style.page(style.PAGE, sum(heights) + 0.2) as made:
+    with style.page(style.PAGE, sum(heights) + 0.2, stem=stem) as made:
         outer = made.add_gridspec(len(heights), 1, height_ratios=heights)
         for k, panel in enumerate(panels):
             row = outer[k].subgridspec(1, across).subplots(squeeze=False)[0]
@@ -219,7 +204,6 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
         below[0].set_ylabel("biased MMD² to the\ntraining points")
         shown = "above each panel: its iteration, marked ▲ below"
         style.legend_of_scatter(made, claims.METHOD, "training points", shown)
-        return style.save(made, stem)
 
 
 _SHARED = {"tolerance": verdicts.VERDICTS, "trial": "seed"}
@@ -245,8 +229,8 @@ _COSTLY = {
 
 _AXES = {"n": "number of points $n$ (at $d=2$)", "d": "number of dimensions $d$ (at $n=500$)"}
 _QUANTITIES = {
-    "memory": (PEAK_MEMORY, "peak memory (MiB)"),
-    "seconds": (FIT_SECONDS, "processor time of one fit (s)"),
+    "memory": (metrics.PEAK_MEMORY, "peak memory (MiB)"),
+    "seconds": (metrics.FIT_SECONDS, "processor time of one fit (s)"),
 }
 """Quantity of a panel to its metric in the scores and the label of its axis."""
 
@@ -267,16 +251,16 @@ def build_cost(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         at = known | {"kind": "curve", "stat": "cost"}
         rows += [at | {"x": x, "y": y} for x, y in cost.items()]
         if quantity == "memory":
-            needed = claims.along(scores, axis, method, SYSTEM_MEMORY)
+            needed = claims.along(scores, axis, method, metrics.SYSTEM_MEMORY)
             for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
                 at = {"kind": "scatter", "stat": "needs" if x in needed else "no number"}
                 rows.append(known | at | {"x": x, "y": needed.get(x)})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
-def draw_cost(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_cost(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw memory above seconds, against n and against d."""
-    with style.figure(style.PAGE, 4.8, columns=2, rows=2, sharey="row") as (made, axes):
+    with style.figure(style.PAGE, 4.8, columns=2, rows=2, sharey="row", stem=stem) as (made, axes):
         letters = iter("abcd")
         for row, (quantity, (_, label)) in zip(axes, _QUANTITIES.items(), strict=True):
             for one, (axis, words) in zip(row, _AXES.items(), strict=True):
@@ -289,7 +273,6 @@ def draw_cost(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         hollow = {"color": style.GREY, "linestyle": "none", "marker": "o", "fillstyle": "none"}
         keys.append(style.key("not run: what the system of exact KEF needs", **hollow))
         style.legend_above(made, keys, columns=3)
-        return style.save(made, stem)
 
 
 def _draw_panel(axes, panel: pd.DataFrame) -> None:
@@ -299,10 +282,8 @@ def _draw_panel(axes, panel: pd.DataFrame) -> None:
         if stat != "no number":
             look = _look(method) | (hollow if stat == "needs" else {})
             axes.plot(rows["x"], rows["y"], marker="o", clip_on=False, **look)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     sizes = sorted(set(panel["x"]))
-    axes.set_xlim(sizes[0] / 1.1, sizes[-1])
+    axes.set(xscale="log", yscale="log", xlim=(sizes[0] / 1.1, sizes[-1]))
     axes.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
     axes.minorticks_off()
 
@@ -324,7 +305,7 @@ _FURTHER = {
     claims.MMD_TRAIN: "MMD² × 1000 to the training points, as the text of the paper says",
     claims.EXCESS: "Negative log-likelihood of the test points less that under their own law "
     "(nats)",
-    R_HAT: "Largest R-hat of KEF's chains",
+    metrics.R_HAT: "Largest R-hat of KEF's chains",
     "acceptance_rate": "Share of their transitions that are accepted",
     "points_without_density": "Test points outside DDE's bounding box, which have no density",
 }
@@ -335,16 +316,16 @@ _PANELS = {
 }
 
 
-def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page, and draw MMD² and time on logarithmic axes, a row a method."""
-    pages = page.write_table(artefact, table, stem)
+def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
+    """Draw MMD² and time on logarithmic axes, a row a method."""
     datasets = published.datasets("dde", "table1")
     shown = table[table["metric"].isin(_PANELS) & table["method"].isin(artefact.methods)]
     known = set(zip(shown["dataset"], shown["method"], strict=True))
     rows = [cell for cell in product(datasets, artefact.methods) if cell in known]
     places = {row: k + _BETWEEN * datasets.index(row[0]) for k, row in enumerate(rows)}
     last = max(places.values())
-    with style.figure(style.PAGE, 1.0 + 0.18 * last, columns=2, sharey=True) as (made, axes):
+    height = 1.0 + 0.18 * last
+    with style.figure(style.PAGE, height, columns=2, sharey=True, stem=stem) as (made, axes):
         for one, letter, metric in zip(axes, "ab", _PANELS, strict=True):
             cells = shown[shown["metric"] == metric]
             ends = cells[["mean", "published_mean"]].where(lambda each: each > 0)
@@ -354,8 +335,7 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
                 _draw_cell(one, places[cell.dataset, cell.method], cell)
             one.tick_params(axis="y", length=0)
             style.panel_title(one, letter, _PANELS[metric])
-        names = [f"{dataset}: {display(method)}" for dataset, method in rows]
-        axes[0].set_yticks(list(places.values()), names)
+        axes[0].set_yticks([*places.values()], [f"{name}: {display(m)}" for name, m in rows])
         axes[0].set_ylim(last + 0.6, -0.6)
         mark = {"color": style.GREY, "linestyle": "none"}
         bar = "± standard error (of two seeds: their range)"
@@ -366,7 +346,6 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
             style.key("mean below 0", marker="<", **mark),
         ]
         style.legend_above(made, keys[: 4 if (shown["mean"] <= 0.0).any() else 3])
-        return [*pages, *style.save(made, stem)]
 
 
 def _draw_cell(axes, place: float, cell) -> None:
@@ -471,16 +450,16 @@ def page_of_likelihood(table: pd.DataFrame) -> list[str]:
     return [said, pipe_table(["data set", "published", *columns], rows)]
 
 
-def draw_likelihood(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page, and draw differences from the published values, where there are any."""
-    pages, primary = page.write_figure(artefact, table, stem), table[table["metric"] == NLL]
-    shown, names = primary.copy(), ["mean", "median", "published_mean"]
+def draw_likelihood(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
+    """Draw differences from the published values, where there are any."""
+    primary, names = table[table["metric"] == NLL], ["mean", "median", "published_mean"]
+    shown = primary.copy()
     shift = shown.groupby("dataset")["published_mean"].transform("first").astype(float)
     shown[names] = shown[names].sub(shift, axis=0)
     shown = shown[shift.notna()]
     if not len(shown):  # made-up data: no published values
         artefact, shown = replace(artefact, axis_label="negative log-likelihood (nats)"), primary
-    return [*pages, *dot_plot.picture(artefact, shown, stem, one_axis=True)]
+    dot_plot.draw(artefact, shown, stem, one_axis=True)
 
 
 def _share(value: float) -> str:
@@ -500,7 +479,7 @@ TABLE2 = Artefact(
     name="table2",
     shows={"r_benchmark": {"datasets": _DATASETS, "methods": [*_FITTED, *_RIVALS]}},
     build=building.build,
-    draw=dot_plot.write,
+    draw=dot_plot.draw,
     claims={"D3": claims.best_on_six, "D6": claims.kcef_unstable},
     published_trials=20,
     overlap=1.0,
@@ -520,6 +499,7 @@ LIKELIHOOD = Artefact(
     axis=(-2.0, 2.0),
     axis_label="negative log-likelihood less the published one (nats)",
     below=page_of_likelihood,
+    page=page.of_figure,
     **_TABLE2,
 )
 
@@ -529,20 +509,20 @@ GAP, GAIN, CHOSEN_GAIN = "objective_gap", "held_out_gain", "held_out_gain_stoppe
 and less that of the optimum with the chosen η. All in nats."""
 
 _DIFFERENCES = {
-    GAP: (names.PENALISED_LOSS, OPTIMUM),
-    GAIN: (names.TRAINED_NLL, OPTIMUM),
-    CHOSEN_GAIN: (names.TRAINED_NLL, STOPPED),
+    GAP: (metrics.PENALISED_LOSS, metrics.OPTIMUM),
+    GAIN: (metrics.TRAINED_NLL, metrics.OPTIMUM),
+    CHOSEN_GAIN: (metrics.TRAINED_NLL, metrics.STOPPED),
 }
 _SHOWN = {
-    of_optimum(TRAINED, names.PENALISED_LOSS): "loss: trained",
-    of_optimum(OPTIMUM, names.PENALISED_LOSS): "optimum",
+    of_optimum(TRAINED, metrics.PENALISED_LOSS): "loss: trained",
+    of_optimum(metrics.OPTIMUM, metrics.PENALISED_LOSS): "optimum",
     GAP: "gap",
-    of_optimum(TRAINED, names.TRAINING_NLL): "training −log p: trained",
-    of_optimum(OPTIMUM, names.TRAINING_NLL): "optimum",
-    of_optimum(TRAINED, names.TRAINED_NLL): "test −log p: trained",
-    of_optimum(OPTIMUM, names.TRAINED_NLL): "optimum",
-    of_optimum(PRIOR, names.TRAINED_NLL): "η = 1/n",
-    of_optimum(STOPPED, names.TRAINED_NLL): "η chosen",
+    of_optimum(TRAINED, metrics.TRAINING_NLL): "training −log p: trained",
+    of_optimum(metrics.OPTIMUM, metrics.TRAINING_NLL): "optimum",
+    of_optimum(TRAINED, metrics.TRAINED_NLL): "test −log p: trained",
+    of_optimum(metrics.OPTIMUM, metrics.TRAINED_NLL): "optimum",
+    of_optimum(metrics.PRIOR, metrics.TRAINED_NLL): "η = 1/n",
+    of_optimum(metrics.STOPPED, metrics.TRAINED_NLL): "η chosen",
 }
 """Metrics and headings of the page's columns."""
 
@@ -588,13 +568,13 @@ def page_of_optimum(table: pd.DataFrame) -> list[str]:
     return [said, pipe_table(["data set", "method", *_SHOWN.values()], rows, left=2)]
 
 
-def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page, and draw the gap of the loss beside the gain on test rows."""
+def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
+    """Draw the gap of the loss beside the gain on test rows."""
     datasets = list(table.loc[table["metric"] == GAP, "dataset"].unique())
     height = 1.1 + 0.19 * max(len(datasets), 4)
     grey = {"linestyle": "none", "color": style.GREY}
     keys = [style.key("± 2 standard errors", color=style.GREY)]
-    with style.figure(style.PAGE, height, columns=2, sharey=True) as (made, axes):
+    with style.figure(style.PAGE, height, columns=2, sharey=True, stem=stem) as (made, axes):
         for method, shift in zip(_MARKS, (-0.15, 0.15), strict=True):
             colour, mark = style.line(method)["color"], style.marker(method)
             for one, metric in ((axes[0], GAP), (axes[1], GAIN), (axes[1], CHOSEN_GAIN)):
@@ -613,9 +593,8 @@ def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pa
             one.tick_params(axis="y", length=0)
             one.set(axisbelow=True, xlabel="nats")
             style.panel_title(one, letter, title)
-        axes[0].set_yticks(range(len(datasets)), datasets)
-        axes[0].set_ylim(len(datasets) - 0.4, -0.6)
-        return [*page.write_figure(artefact, table, stem), *style.save(made, stem)]
+        n = len(datasets)
+        axes[0].set(yticks=range(n), yticklabels=datasets, ylim=(n - 0.4, -0.6))
 
 
 OPTIMUM_OF_DDE = Artefact(
@@ -633,4 +612,5 @@ OPTIMUM_OF_DDE = Artefact(
     columns=("DDE", "DDE-penalised"),
     apart=("DDE", "DDE-penalised"),
     below=page_of_optimum,
+    page=page.of_figure,
 )

@@ -10,7 +10,7 @@ import pandas as pd
 from kcde.data import made_up
 from kcde.data.names import PLANAR
 from kcde.estimators import DDE
-from kcde.evidence.checks import Check, Missing, by_split, compare, splits
+from kcde.evidence.checks import Check, Missing, by_split, compare, significant, splits
 from kcde.evidence.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
 from kcde.experiments.estimation_cost import ITERATIONS
 from kcde.metrics import FIT_SECONDS, MMD, NLL, PEAK_MEMORY, paired_t_test
@@ -174,7 +174,7 @@ def smaller_discrepancy(scores: pd.DataFrame, least: int = _SEEDS) -> Iterator[C
     for place, (test, (ours, theirs)) in tests.items():
         yield Check(
             f"MMD² smaller on {place}",
-            test.sign < 0 and test.p_value < SIGNIFICANCE,
+            significant(test) < 0,
             unless=few if seeds < least or (test.sign < 0 and test.n < _SEEDS) else "",
             said=f"× 1000: {ours:.3g} and {theirs:.3g}, p = {test.p_value:.2g}",
         )
@@ -217,7 +217,7 @@ def best_on_six(scores: pd.DataFrame, test: str = "corrected") -> Iterator[Check
     printed = numbers.pivot(index="dataset", columns="method", values="value").notna()
     datasets, best, worse = list(dict.fromkeys(numbers["dataset"])), {}, {}
     rivals = ("KCEF", "epsilon-KDE", "LSCDE")
-    tests = {rival: compare(scores, datasets, ("DDE",), (rival,)) for rival in rivals}
+    tests = {rival: compare(scores, datasets, "DDE", rival) for rival in rivals}
     for rival, found in tests.items():
         if found.absent:
             raise Missing(f"no splits of DDE or {display(rival)} on {', '.join(found.absent)}")

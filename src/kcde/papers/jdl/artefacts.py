@@ -77,7 +77,7 @@ class PlotSpec:
     paper_to: float = 0.0
     most: float = math.inf
 
-    def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+    def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
         """Draw an artefact, see `Draw`.
 
         A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`. Panels
@@ -96,7 +96,7 @@ class PlotSpec:
         lines, rows = -(-len(keys) // 4), len(names) // across
         size = {"columns": across, "rows": rows, "sharey": True, "squeeze": False}
         height = 0.3 + (2.5 if zero else 1.9) * rows + 0.16 * lines
-        with style.figure(self.width, height, **size) as (made, axes):
+        with style.figure(self.width, height, **size, stem=stem) as (made, axes):
             _scale(axes[0, 0], kept, self)
             letters = ascii_lowercase if axes.size > 1 else [""]
             for one, letter, name in zip(axes.flat, letters, names, strict=False):
@@ -110,7 +110,6 @@ class PlotSpec:
                 said = f"0 for every line: {'; '.join(map(_title, zero))}"
                 made.supxlabel(said, fontsize=8, color=style.GREY)
             style.legend_above(made, keys, columns=min(4, len(keys)))
-            return style.save(made, stem)
 
 
 def _title(panel: str) -> str:
@@ -129,10 +128,9 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     """Return the legend: colours are methods, dashes are series."""
     shown = kept[kept["stat"] == spec.stat]
     methods = [name for name in dict.fromkeys(shown["method"]) if name != claims.BASELINE]
-    looks = {each: _line(each, claims.SCHEDULED, shown) for each in methods}
-    found = [style.key(display(each), **look) for each, look in looks.items()]
-    if set(methods) == set(shown["panel"]):  # they stand in the titles
-        found = []
+    # Those that are panels stand in the titles.
+    named = [] if set(methods) == set(shown["panel"]) else methods
+    found = [style.key(display(each), **_line(each, claims.SCHEDULED, shown)) for each in named]
     drawn = dict.fromkeys(shown["series"])
     names = {claims.BASELINE: spec.baseline, claims.THROUGHOUT: "tolerance $10^{-3}$ at every $n$"}
     if claims.CONSTRAINED in drawn:
@@ -165,8 +163,7 @@ def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
         axes.set_ylim(-0.2 * spec.linear_below, max(most, 10.0 * spec.linear_below))
         return
     least = positive.min() / 1.4 if len(positive) else 0.1
-    axes.set_yscale("log")
-    axes.set_ylim(least, min(most, spec.most))
+    axes.set(yscale="log", ylim=(least, min(most, spec.most)))
     if most < 30.0 * least:  # fewer than two powers of ten may be on the axis
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.yaxis.set_major_formatter("{x:g}")
@@ -175,8 +172,6 @@ def _scale(axes, kept: pd.DataFrame, spec: PlotSpec) -> None:
 
 def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     shown = panel[panel["stat"] == spec.stat]
-    if not len(shown):
-        return
     if spec.over:
         axes.axhline(1.0, color=style.GREY, linewidth=0.6)
     sizes, methods = sorted(set(shown["x"])), list(dict.fromkeys(shown["method"]))
@@ -197,8 +192,7 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
         if spec.band:
             places = rows["x"] * width ** (_APART * (methods.index(method) - 1))
             axes.vlines(places, rows["y_low"], rows["y_high"], color=look["color"], linewidth=0.6)
-    axes.set_xscale("log")
-    axes.set_xlim(sizes[0] / width**0.03, sizes[-1] * width**0.03)
+    axes.set(xscale="log", xlim=(sizes[0] / width**0.03, sizes[-1] * width**0.03))
     powers = all(math.log10(size).is_integer() for size in sizes)
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
@@ -227,33 +221,42 @@ def _number(value: float) -> str:
 
 LOSS_LABEL = "relative squared error\nof $E[yy^\\top|x]$"
 _PAPER_TO, _BOTH = 1e7, (claims.MOST, claims.MEAN)
-_ERROR_LABEL = "normalisation error,\nlargest $|E[1|x]-1|$"
+_ERRORS = "normalisation error,\nlargest $|E[1|x]-1|$"
 _METHODS, _ALL = ("JDL", "JPDL", "CME"), ["JDL", "JPDL", "JPDL-unreduced", "CME"]
 _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasible"
 
 
-def _against_n(metric: str, arrange: Callable = claims.panels, ignoring: str = "", **how) -> Build:
-    """Return the `build` of curves of a metric, beside them those of what ignores x.
+def _curves(
+    metric: str,
+    experiment: str = claims.MOMENTS,
+    arrange: Callable = claims.panels,
+    ignoring: str = "",
+    **how,
+) -> Build:
+    """Return the `build` of curves of a metric, or where that is "" of seconds.
 
-    The metric of the latter is `ignoring`; `how` is as in `claims.rows`.
+    KLR stands in both rows. Beside them are those of what ignores x, whose metric is `ignoring`;
+    `how` is as in `claims.rows`.
     """
 
     def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = claims.tidy(scores, claims.MOMENTS)
-        placed = arrange(tidied[tidied["method"].isin(artefact.methods)])
-        found = claims.rows(placed, metric, **how)
+        tidied = claims.tidy(scores if metric else claims.timed(scores), experiment)
+        tidied = tidied[tidied["method"].isin(artefact.methods)]
+        # It needs no constraints.
+        twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
+        placed = arrange(pd.concat([tidied, twice], ignore_index=True))
+        found = claims.rows(placed, metric, **how) if metric else claims.timing_rows(placed)
         return claims.frame([*found, *claims.baseline(placed, ignoring)])
 
     return build
 
 
-def _seconds_of_pairs(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-    """Return the curves of the seconds at matched bandwidths, with the factors and without."""
-    tidied = claims.tidy(claims.timed(scores), claims.MOMENTS)
-    solved = claims.panels(tidied[tidied["method"].isin(artefact.methods)])
+def _scheduled(tidied: pd.DataFrame) -> pd.DataFrame:
+    """Return the panels with the tolerances of the schedule alone."""
+    solved = claims.panels(tidied)
     # Without constraints there is no semidefinite program.
     shown = solved["method"].ne("JPDL-unreduced") | solved["constrained"]
-    return claims.frame(claims.timing_rows(solved[solved["series"].eq(claims.SCHEDULED) & shown]))
+    return solved[solved["series"].eq(claims.SCHEDULED) & shown]
 
 
 def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -299,20 +302,6 @@ def _limits(tidied: pd.DataFrame) -> pd.Series:
     return tidied["constrained"].map({False: claims.SCHEDULED, True: claims.CONSTRAINED})
 
 
-def _of_portfolios(metric: str = "", scale: float = 1.0, ignoring: str = "") -> Build:
-    """Return the `build` of curves of a metric, or of seconds; KLR stands in both rows."""
-
-    def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
-        tidied = claims.tidy(scores if metric else claims.timed(scores), claims.PORTFOLIO)
-        # It needs no constraints.
-        twice = tidied[tidied["method"].eq("KLR")].assign(constrained=True)
-        placed = claims.panels(pd.concat([tidied, twice], ignore_index=True))
-        found = claims.rows(placed, metric, scale=scale) if metric else claims.timing_rows(placed)
-        return claims.frame([*found, *claims.baseline(placed, ignoring)])
-
-    return build
-
-
 def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
     """Return shares of violations and of feasible tightenings, in percent.
 
@@ -335,10 +324,10 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     return claims.frame(found)
 
 
-def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the shares without constraints, a panel for each section."""
     shown = frame[frame["panel"].str.endswith(claims.LIMITS[False]) & (frame["kind"] == "curve")]
-    with style.figure(style.PAGE, 2.8, columns=2, sharey=True) as (made, axes):
+    with style.figure(style.PAGE, 2.8, columns=2, sharey=True, stem=stem) as (made, axes):
         sections = shown.groupby("panel", sort=False)
         for one, letter, (panel, own) in zip(axes, "ab", sections, strict=False):
             dashes = dict(zip(own["series"].unique(), ("-", "--", ":", "-."), strict=False))
@@ -353,7 +342,6 @@ def draw_structure(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[
         axes[0].set_ylabel("share of test pairs (%)")
         methods = shown["method"].unique()
         style.legend_above(made, [style.key(m, color=style.line(m)["color"]) for m in methods])
-        return style.save(made, stem)
 
 
 def largest_shares(frame: pd.DataFrame) -> list[str]:
@@ -389,7 +377,7 @@ _ALONG = "days $n$"
 ARTEFACTS = [
     _figure(
         "fig1",
-        _against_n(names.SECOND_MOMENT_LOSS, ignoring=INDEPENDENCE_LOSS),
+        _curves(names.SECOND_MOMENT_LOSS, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={
@@ -400,7 +388,7 @@ ARTEFACTS = [
     ),
     _figure(
         "fig2",
-        _against_n(names.SECOND_MOMENT_LOSS, claims.by_tolerance, ignoring=INDEPENDENCE_LOSS),
+        _curves(names.SECOND_MOMENT_LOSS, arrange=claims.by_tolerance, ignoring=INDEPENDENCE_LOSS),
         PlotSpec(LOSS_LABEL),
         methods=["JDL", "CME"],
         shown={"datasets": _AT_ONE},
@@ -408,31 +396,29 @@ ARTEFACTS = [
     ),
     _figure(
         "fig3",
-        _against_n(names.NORMALISATION_ERROR, stats=_BOTH),
-        PlotSpec(
-            _ERROR_LABEL, stat=claims.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO
-        ),
+        _curves(names.NORMALISATION_ERROR, stats=_BOTH),
+        PlotSpec(_ERRORS, stat=claims.MOST, linear_below=1e-4, average=True, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={"J5": claims.inverse_to_sample_size, "J7": claims.mitigated_by_constraints},
     ),
     _figure(
         "fig4",
-        _against_n(names.NORMALISATION_ERROR, claims.by_tolerance, stats=_BOTH),
-        PlotSpec(_ERROR_LABEL, stat=claims.MOST, band=False, width=style.COLUMN),
+        _curves(names.NORMALISATION_ERROR, arrange=claims.by_tolerance, stats=_BOTH),
+        PlotSpec(_ERRORS, stat=claims.MOST, band=False, width=style.COLUMN),
         methods=["CME"],
         shown={"datasets": _AT_ONE},
         claims={"J6": claims.falls_at_the_tightest, "J15": claims.lowest_in_the_middle},
     ),
     _figure(
         "fig5",
-        _against_n(names.PSD_VIOLATION_RATE, scale=100.0),
+        _curves(names.PSD_VIOLATION_RATE, scale=100.0),
         PlotSpec("moments not positive\nsemi-definite (%)", linear_below=0.01, paper_to=_PAPER_TO),
         methods=_METHODS,
         claims={"J8": claims.semidefinite},
     ),
     _figure(
         "fig6",
-        _seconds_of_pairs,
+        _curves("", arrange=_scheduled),
         PlotSpec("seconds, times those of JDL", over="JDL", paper_to=_PAPER_TO, most=50.0),
         methods=_ALL,
         claims={"J9": claims.similar_and_faster, "J16": claims.constraints_cost_little},
@@ -465,21 +451,21 @@ ARTEFACTS = [
     ),
     _figure(
         "fig7",
-        _of_portfolios(names.LOGISTIC_LOSS, ignoring=names.BASE_RATE_LOSS),
+        _curves(names.LOGISTIC_LOSS, claims.PORTFOLIO, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
         claims={"J10": claims.jdl_like_klr},
         **_DAYS,
     ),
     _figure(
         "fig8",
-        _of_portfolios(names.NEGATIVE_PROBABILITY_RATE, scale=100.0),
+        _curves(names.NEGATIVE_PROBABILITY_RATE, claims.PORTFOLIO, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG, band=False),
         claims={"J11": claims.fewer_negative},
         **_DAYS,
     ),
     _figure(
         "fig9",
-        _of_portfolios(),
+        _curves("", claims.PORTFOLIO),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
         claims={"J12": claims.comparable_seconds},
         tolerance=verdicts.VERDICTS,  # its curves are of seconds
@@ -556,11 +542,11 @@ def remarks_of_dependence(drawn: pd.DataFrame) -> list[str]:
     return [f"{said}{', '.join(found)}."] if found else []
 
 
-def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a panel for each method: points, geometric means of neighbours, and what ignores x."""
     panels = [name for name in ("JDL", "CME", "JPDL") if name in set(frame["panel"])]
     size = {"columns": len(panels), "sharey": True, "squeeze": False}
-    with style.figure(style.PAGE, 2.9, **size) as (made, axes):
+    with style.figure(style.PAGE, 2.9, **size, stem=stem) as (made, axes):
         for one, panel, letter in zip(axes[0], panels, "abc", strict=False):
             own = frame[frame["panel"] == panel]
             for series, points in own.groupby("series", sort=False):
@@ -573,15 +559,13 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list
                 one.plot(points["x"], np.exp(means), color=colour, linestyle=dashes)
             style.panel_title(one, letter, panel)
             one.set_xlabel("correlation $|\\rho|$")
-        axes[0, 0].set_yscale("log")
-        axes[0, 0].set_ylabel(LOSS_LABEL)
+        axes[0, 0].set(yscale="log", ylabel=LOSS_LABEL)
         drawn = dict.fromkeys(_KINDS[name] for name in _KINDS if name in set(frame["series"]))
         keys = [style.key(name, color=colour, linestyle=line) for name, colour, line in drawn]
         dot = {"marker": ".", "markersize": 3, "linestyle": "none"}
         keys.append(style.key("one matrix", color=style.GREY, **dot))
         keys.append(style.key(f"geometric mean of {_NEIGHBOURS} neighbours", color=style.GREY))
         style.legend_above(made, keys, columns=4)
-        return style.save(made, stem)
 
 
 DEPENDENCE = _figure(

@@ -15,16 +15,9 @@ import pandas as pd
 
 from kcde import metrics as names
 from kcde.data.names import VARIATIONS
-from kcde.evidence.checks import Check, Missing, under
-from kcde.evidence.verdicts import SIGNIFICANCE, too_many_failed
-from kcde.metrics import (
-    LOGISTIC_LOSS,
-    MATCHED,
-    NORMALISATION_ERROR,
-    SECOND_MOMENT_LOSS,
-    paired_t_test,
-    paired_wilcoxon,
-)
+from kcde.evidence.checks import Check, Missing, significant, under
+from kcde.evidence.verdicts import too_many_failed
+from kcde.metrics import NORMALISATION_ERROR, SECOND_MOMENT_LOSS, paired_t_test, paired_wilcoxon
 from kcde.pages import magnitude, probability
 from kcde.papers.artefact import FIGURE_COLUMNS
 
@@ -97,7 +90,7 @@ def timed(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the scores with the sums of `_PARTS`, of the fits and of those of one bandwidth."""
     cell = ["dataset", "setting", "method", "variant", "split"]
     found = [scores]
-    for prefix in ("", MATCHED):
+    for prefix in ("", names.MATCHED):
         for name, metrics in _PARTS.items():
             parts = scores["metric"].isin([f"{prefix}{each}" for each in metrics])
             parts = scores[parts & scores["status"].eq("ok")]
@@ -178,9 +171,8 @@ def rows(
         tried, enough = fits["split"].nunique(), len(values) >= ENOUGH
         low, high = np.quantile(values, (0.05, 0.95)) if enough else (np.nan, np.nan)
         for stat in stats if len(values) else ():
-            y = values.mean() if stat == MEAN else values.max()
-            curve = {"kind": "curve", "stat": stat, "y": y, "y_low": low, "y_high": high}
-            found.append(names | curve | {"n": len(values)})
+            curve = {"kind": "curve", "stat": stat, "y": values.agg(stat), "n": len(values)}
+            found.append(names | curve | {"y_low": low, "y_high": high})
         if failed and len(values) < tried:
             lost = {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
             found.append(names | lost)
@@ -192,7 +184,7 @@ def timing_rows(placed: pd.DataFrame) -> list[dict]:
 
     Only the repetitions that were timed so count.
     """
-    whole, solved = f"{MATCHED}{WHOLE}", f"{MATCHED}{SOLVED}"
+    whole, solved = f"{names.MATCHED}{WHOLE}", f"{names.MATCHED}{SOLVED}"
     timed_ones = placed.loc[placed["metric"].isin([whole, solved]), "split"]
     if not len(timed_ones):
         raise ValueError("no fit was timed: `matched_repetitions` must be at least 1")
@@ -223,8 +215,7 @@ def remarks(drawn: pd.DataFrame) -> list[str]:
     own = drawn[drawn["series"] != THROUGHOUT]
     counts = own[own["kind"] == "curve"].groupby("x")["n"].max()
     each = [f"{count:.0f} at n = {magnitude(n)}" for n, count in counts.items()]
-    if counts.nunique() == 1:
-        each = [f"{counts.iloc[0]:.0f}"]
+    each = [f"{counts.iloc[0]:.0f}"] if counts.nunique() == 1 else each
     said = [f"Repetitions: {', '.join(each)}."] if each else []
     lost = [
         f"{row.method} {row.panel} at n = {row.x:g}: {row.y:.0f} of {row.n:.0f}"
@@ -252,11 +243,11 @@ TESTS = {T_TEST: paired_t_test, "signed-rank test": paired_wilcoxon}
 
 WITH_FACTORS = "with factors at matched bandwidths"
 TIMINGS = {
-    WITH_FACTORS: f"{MATCHED}{WHOLE}",
-    "without factors at matched bandwidths": f"{MATCHED}{SOLVED}",
+    WITH_FACTORS: f"{names.MATCHED}{WHOLE}",
+    "without factors at matched bandwidths": f"{names.MATCHED}{SOLVED}",
     "with factors at own bandwidths": WHOLE,
     "without factors at own bandwidths": SOLVED,
-    "expectations alone at matched bandwidths": f"{MATCHED}seconds_evaluate",
+    "expectations alone at matched bandwidths": f"{names.MATCHED}seconds_evaluate",
     "expectations alone at own bandwidths": "seconds_evaluate",
 }
 """What is timed, to its metric. The caption of figure 9 names the expectations alone."""
@@ -328,7 +319,7 @@ def _lower(first: pd.DataFrame, second: pd.DataFrame, statistic: str, test: str)
         middle = (first.mean() + second.mean()) / 2.0
         tested = first / middle, second / middle
     whole = TESTS[test](*(values.mean(axis=1).to_numpy() for values in tested))
-    held = bool(whole.sign < 0 and whole.p_value < SIGNIFICANCE)
+    held = significant(whole) < 0
     return held, f"{said}; p {probability(whole.p_value)}; {len(first)} matrices"
 
 
@@ -348,14 +339,12 @@ def ordered(
     yield from pooled(pairs, sizes, every, statistic, test)
 
 
-def rises_when_loosened(
-    scores: pd.DataFrame, sizes: tuple[int, int] = (100_000, 10_000_000)
-) -> Iterator[Check]:
+def rises_when_loosened(scores: pd.DataFrame) -> Iterator[Check]:
     """J2: from n = 1e5 to 1e7 CME's mean loss rises more than JDL's, and JPDL's not at all.
 
     At every d that reaches these n, without constraints. CME's loss may fall as well.
     """
-    tidied, missing = tidy(scores, MOMENTS), []
+    tidied, missing, sizes = tidy(scores, MOMENTS), [], (100_000, 10_000_000)
     for d in DIMENSIONS:
         try:
             mean = _mean_losses(tidied, "CME JDL JPDL", sizes, d)
@@ -370,15 +359,12 @@ def rises_when_loosened(
         raise missing[0]
 
 
-def robust_to_tolerance(scores: pd.DataFrame, size: int = 1_000_000) -> Iterator[Check]:
+def robust_to_tolerance(scores: pd.DataFrame) -> Iterator[Check]:
     """J3: at d = 1, n = 1e6 the tolerance changes JDL's mean loss by less than 1.5, CME's more."""
-    tidied = tidy(scores, MOMENTS)
+    tidied, size = tidy(scores, MOMENTS), 1_000_000
     chosen_on_all(tidied, 1, [size])
-    tables = [
-        by_repetition(tidied, SECOND_MOMENT_LOSS, method, 1, tolerance=tolerance)
-        for method in ("JDL", "CME")
-        for tolerance in (1e-3, 1e-2, 1e-1)
-    ]
+    at = product(["JDL", "CME"], [1], [False], [1e-3, 1e-2, 1e-1])  # method, d, limits, tolerance
+    tables = [by_repetition(tidied, SECOND_MOMENT_LOSS, *each) for each in at]
     means = [float(table[size].mean()) for table in complete(tables, [size])]
     jdl, cme = (max(each) / min(each) for each in (means[:3], means[3:]))
     what = "largest over smallest mean loss over the tolerances"
@@ -444,14 +430,16 @@ def mitigated_by_constraints(
     """J7: constraints make CME's normalisation error smaller at each d, pooled over n."""
     tidied, pairs = tidy(scores, MOMENTS), []
     for d in DIMENSIONS:
-        pair = [
-            by_repetition(tidied, NORMALISATION_ERROR, "CME", d, held) for held in (True, False)
-        ]
-        pairs.append((f"d = {d}, error with constraints below that without", f"d = {d}", pair))
+        what, at = (
+            f"d = {d}, error with constraints below that without",
+            (NORMALISATION_ERROR, "CME"),
+        )
+        pair = [by_repetition(tidied, *at, d, held) for held in (True, False)]
+        pairs.append((what, f"d = {d}", pair))
     yield from pooled(pairs, PAIRED_SIZES, every, statistic, test)
 
 
-def semidefinite(scores: pd.DataFrame, limit: float = 1e-3) -> Iterator[Check]:
+def semidefinite(scores: pd.DataFrame) -> Iterator[Check]:
     """J8: second moments are positive semi-definite, except for CME at d = 3.
 
     The mean share that is not is below 0.1%, a limit of ours, at every n from 1000 on. The claim
@@ -473,14 +461,10 @@ def semidefinite(scores: pd.DataFrame, limit: float = 1e-3) -> Iterator[Check]:
         exempt = worst.pop("CME") if d == 3 else None
         largest = max(worst, key=lambda method: np.nan_to_num(worst[method]))
         part = f"d = {d} {LIMITS[constrained]}"
-        known = sound or worst[largest] >= limit
-        yield Check(
-            f"{part}, largest mean share, of {largest}",
-            worst[largest] if known else None,
-            below=limit,
-            part=part,
-            said="" if exempt is None else f"CME, the exception, {exempt:.4g}",
-        )
+        known = worst[largest] if sound or worst[largest] >= 1e-3 else None
+        said = "" if exempt is None else f"CME, the exception, {exempt:.4g}"
+        what = f"{part}, largest mean share, of {largest}"
+        yield Check(what, known, below=1e-3, part=part, said=said)
 
 
 def similar_and_faster(scores: pd.DataFrame, timing: str = WITH_FACTORS) -> Iterator[Check]:
@@ -652,32 +636,27 @@ def jdl_like_klr(scores: pd.DataFrame, least: float = 0.0) -> Iterator[Check]:
     """
     tidied = tidy(scores, PORTFOLIO)
 
-    def significant(*fits: tuple[str, bool], sizes: Sequence[int] = SIZES) -> list[str]:
+    def not_below(*fits: tuple[str, bool], sizes: Sequence[int] = SIZES) -> list[str]:
         """Return for each size the p-value in words, where the first fit is not below; else ""."""
-        found = compared(tidied, LOGISTIC_LOSS, *fits, sizes=sizes).values()
+        found = compared(tidied, names.LOGISTIC_LOSS, *fits, sizes=sizes).values()
         tests = [paired_wilcoxon(*values.to_numpy().T) for values in found]
-        lower = [test.sign < 0 and test.p_value < SIGNIFICANCE for test in tests]
-        return ["" if low else probability(t.p_value) for t, low in zip(tests, lower, strict=True)]
+        return ["" if significant(test) < 0 else probability(test.p_value) for test in tests]
 
-    not_lower = significant(JDL, CME, sizes=[1000])
+    not_lower = not_below(JDL, CME, sizes=[1000])
     ratios = [
         float(values[JDL_HELD].mean() / values[KLR].mean())
-        for size, values in compared(tidied, LOGISTIC_LOSS, JDL_HELD, KLR).items()
+        for size, values in compared(tidied, names.LOGISTIC_LOSS, JDL_HELD, KLR).items()
         if size not in [(10, 1000), (25, 1000)]
     ]
-    not_hurt = significant(CME, CME_HELD)
+    not_hurt = not_below(CME, CME_HELD)
     part = "JDL below CME at n = 1000"
     said = f"p elsewhere {', '.join(filter(None, not_lower))}" if any(not_lower) else ""
     what = "d at which JDL is significantly below CME at n = 1000"
     yield _everywhere(what, [not p for p in not_lower], part, said)
-    part, on_par = (
-        "constrained JDL on par with KernelLogisticRegression",
-        [least <= each <= 1.05 for each in ratios],
-    )
+    part = "constrained JDL on par with KernelLogisticRegression"
     said = f"ratios of mean losses {min(ratios):.2f} to {max(ratios):.2f}"
-    yield _everywhere(
-        "sizes at which constrained JDL is on par with KernelLogisticRegression", on_par, part, said
-    )
+    what = "sizes at which constrained JDL is on par with KernelLogisticRegression"
+    yield _everywhere(what, [least <= each <= 1.05 for each in ratios], part, said)
     what = "sizes at which constraints raise CME's loss significantly"
     yield _everywhere(what, [not p for p in not_hurt], "constraints hurt CME")
 

@@ -25,19 +25,14 @@ import numpy as np
 import pandas as pd
 
 from kcde.data.names import GRID_ROWS
+from kcde.evidence import checks
 from kcde.evidence.checks import (
     AS_PUBLISHED,
-    HALVES,
     Check,
     Missing,
-    PairedComparison,
     better,
-    by_split,
-    compare,
     mean_and_stderr,
     splits,
-    unconverged,
-    variants,
     worse,
 )
 from kcde.evidence.verdicts import SIGNIFICANCE
@@ -115,7 +110,7 @@ def curves(
     `y_low` and `y_high` are one standard error away, `n` counts the runs that did not fail, and
     rows of stat `failed` count those that did. Series of the method `exact`: its bounds.
     """
-    kinds = variants(scores)
+    kinds = checks.variants(scores)
     here = set(kinds) - {EXACT}
     methods = dict.fromkeys([name for name in artefact.methods if name in here] + sorted(here))
     shown = [(method, NLL, kinds[method], "log-likelihood") for method in methods]
@@ -212,8 +207,7 @@ def converges_faster(
     else:
         numbers = {name: _shrinkage(bound.to_numpy() - mean) for name, mean in means.items()}
     for ours, theirs in _PAIRS:
-        names = f"{ours} over {theirs}:"
-        a, b = numbers[ours], numbers[theirs]
+        names, a, b = f"{ours} over {theirs}:", numbers[ours], numbers[theirs]
         neither = np.isinf(a) & np.isinf(b)
         if by == "points" and neither[0]:
             if first:
@@ -234,9 +228,8 @@ def converges_faster(
         against = ratios[0] >= 1 if by == "points" else ratios[0] <= 1
         decided = {"unless": "" if against else "the interval contains 1", "said": said}
         if by == "points":
-            yield Check(
-                f"{names} points needed, upper end of their ratio", high, below=1, **decided
-            )
+            what = f"{names} points needed, upper end of their ratio"
+            yield Check(what, high, below=1, **decided)
         else:
             what = f"{names} shrinkage of the gap, lower end of its ratio"
             yield Check(what, low, above=1, **decided)
@@ -388,13 +381,14 @@ def samples_like_data(
 
 def _converged(scores: pd.DataFrame, dataset: str, method: str) -> bool:
     """Whether there are samples that stand for their density: no chains, or converged ones."""
-    kind = variants(scores).get(method, "")
-    return bool(_errors(scores, dataset, method)) and not unconverged(scores, dataset, method, kind)
+    kind = checks.variants(scores).get(method, "")
+    sound = not checks.unconverged(scores, dataset, method, kind)
+    return sound and bool(_errors(scores, dataset, method))
 
 
 def _errors(scores: pd.DataFrame, dataset: str, method: str) -> dict[str, float]:
     """Return the median of each error over the seeds, {} of a method without samples."""
-    kind = variants(scores).get(method, "")
+    kind = checks.variants(scores).get(method, "")
     found = {metric: splits(scores, dataset, method, kind, metric) for metric in ERRORS}
     if not all(map(len, found.values())):
         return {}
@@ -402,10 +396,10 @@ def _errors(scores: pd.DataFrame, dataset: str, method: str) -> dict[str, float]
     return {metric: float(each.fillna(np.inf).median()) for metric, each in found.items()}
 
 
-CORRECTED, SIGNED_RANK = "corrected t-test", "signed-rank"
+CORRECTED = "corrected t-test"
 _UNSURE = "only the test that takes splits for independent finds so many"
 
-CONDITIONAL, JOINT, PRINTED = "conditional", "joint", "joint beside conditional"
+CONDITIONAL, JOINT = "conditional", "joint"
 
 
 def kcef_beats_lscde(scores: pd.DataFrame, test: str = CORRECTED) -> Iterator[Check]:
@@ -415,29 +409,33 @@ def kcef_beats_lscde(scores: pd.DataFrame, test: str = CORRECTED) -> Iterator[Ch
     deviations of the paired differences on: what the published means would reach is said.
     """
     found = _on_the_r_sets(scores, "KCEF", "LSCDE")
-    counts = [len(better(each)) - len(worse(each)) for each in (found.corrected, found.signs)]
     what = f"wins minus losses of KCEF against LSCDE, {test}"
-    yield _at_least(8, what, counts, found, test)
+    yield _at_least(8, what, found, test, lambda signs: len(better(signs)) - len(worse(signs)))
     if test == CORRECTED:
         reached = _published_margin(scores)
         yield Check("the same of the published means with the spreads of ours", reached)
 
 
-def _on_the_r_sets(scores: pd.DataFrame, method: str, rival: str) -> PairedComparison:
-    found = compare(scores, published.datasets("kcef", "table1"), (method,), (rival,))
+def _on_the_r_sets(scores: pd.DataFrame, method: str, rival: str) -> checks.PairedComparison:
+    found = checks.compare(scores, published.datasets("kcef", "table1"), method, rival)
     if found.absent:
         raise Missing(f"no splits of both {method} and {rival} on {', '.join(found.absent)}")
     return found
 
 
 def _at_least(
-    wanted: int, what: str, counts: list[int], found: PairedComparison, test: str, part: str = ""
+    wanted: int,
+    what: str,
+    found: checks.PairedComparison,
+    test: str,
+    count: Callable,
+    part: str = "",
 ) -> Check:
-    """Return the check of a count of sets by the corrected test, and by that of signed ranks."""
-    count, signs = list(zip(counts, (found.corrected, found.signs), strict=True))[test != CORRECTED]
+    """Return the check of a count of sets by the corrected test, or by that of signed ranks."""
+    signs = found.corrected if test == CORRECTED else found.signs
     said = f"won: {', '.join(better(signs)) or '-'}; lost: {', '.join(worse(signs)) or '-'}"
-    unless = _UNSURE if counts[1] >= wanted else ""
-    return Check(what, count, at_least=wanted, unless=unless, part=part, said=said)
+    unless = _UNSURE if count(found.signs) >= wanted else ""
+    return Check(what, count(signs), at_least=wanted, unless=unless, part=part, said=said)
 
 
 def _published_margin(scores: pd.DataFrame) -> int:
@@ -446,11 +444,12 @@ def _published_margin(scores: pd.DataFrame) -> int:
     means = numbers.pivot(index="dataset", columns="method", values="value")
     margin = 0
     for dataset, shift in (means["KCEF"] - means["LSCDE"]).items():
-        ours, theirs = by_split(*(splits(scores, dataset, name) for name in ("KCEF", "LSCDE")))
+        both = (splits(scores, dataset, name) for name in ("KCEF", "LSCDE"))
+        ours, theirs = checks.by_split(*both)
         differences = (ours - theirs)[np.isfinite(ours - theirs)]
         if len(differences):
-            test = paired_t_test(ours + (shift - differences.mean()), theirs, HALVES)
-            margin -= test.sign if test.p_value < SIGNIFICANCE else 0
+            test = paired_t_test(ours + (shift - differences.mean()), theirs, checks.HALVES)
+            margin -= checks.significant(test)
     return margin
 
 
@@ -461,17 +460,16 @@ def nade_loses_to_kcef(
 
     `nade` is what the column NADE may be; where two of them disagree nothing is decided.
     """
-    checks = []
+    decided = []
     for each in nade:
         found = _on_the_r_sets(with_column(scores, each), "NADE", "KCEF")
-        counts = [len(worse(found.corrected)), len(worse(found.signs))]
         what = f"sets on which NADE, {each}, loses to KCEF, {test}"
         part = f"NADE, {each}" if len(nade) > 1 else ""
-        checks.append(_at_least(10, what, counts, found, test, part))
-    if len({check.verdict for check in checks}) > 1:
+        decided.append(_at_least(10, what, found, test, lambda signs: len(worse(signs)), part))
+    if len({check.verdict for check in decided}) > 1:
         other = "the other NADE decides otherwise"
-        checks = [replace(check, unless=check.unless or other) for check in checks]
-    yield from checks
+        decided = [replace(check, unless=check.unless or other) for check in decided]
+    yield from decided
 
 
 def with_column(scores: pd.DataFrame, nade: str) -> pd.DataFrame:
@@ -507,22 +505,21 @@ def kcef_after_nade(scores: pd.DataFrame) -> Iterator[Check]:
             raise Missing(f"no runs of {', '.join(absent)} on {dataset}")
         order = sorted(runs, key=lambda name: runs[name].mean())
         rival = next(name for name in order if name != "KCEF")
-        p_value = paired_t_test(*by_split(runs["KCEF"], runs[rival])).p_value
+        p_value = paired_t_test(*checks.by_split(runs["KCEF"], runs[rival])).p_value
         means = " < ".join(f"{name} {runs[name].mean():.2f}" for name in order)
         said = f"{means}; KCEF against {rival}: p = {p_value:.2g}"
         if dataset == "parkinsons":
-            best = order[0] == "KCEF" or p_value >= SIGNIFICANCE
-            yield Check(f"KCEF in the best group on {dataset}", bool(best), said=said)
+            what, held = "in the best group", order[0] == "KCEF" or p_value >= SIGNIFICANCE
         else:
-            second = order == ["NADE", "KCEF", "LSCDE"] and p_value < SIGNIFICANCE
-            yield Check(f"KCEF second after NADE on {dataset}", bool(second), said=said)
+            what, held = "second after NADE", order == ["NADE", "KCEF", "LSCDE"]
+            held &= p_value < SIGNIFICANCE
+        yield Check(f"KCEF {what} on {dataset}", bool(held), said=said)
 
 
 def _better_graph(scores: pd.DataFrame, dataset: str, graphs: Sequence[str]) -> pd.Series:
     """Return the runs of the graph with the lower mean."""
     found = [splits(scores, dataset, name) for name in graphs]
-    known = [values for values in found if values.notna().any()] or found
-    return min(known, key=lambda values: values.mean())
+    return min(found, key=lambda values: np.nan_to_num(values.mean(), nan=np.inf))
 
 
 def kcef_samples_are_closer(scores: pd.DataFrame, chains_judged: bool = True) -> Iterator[Check]:
@@ -543,7 +540,7 @@ def kcef_samples_are_closer(scores: pd.DataFrame, chains_judged: bool = True) ->
         what, part = f"median p, {dataset}, {hypothesis}", f"{dataset}, {hypothesis}"
         wrong = {}
         for variant, values in cells.items():
-            obstacle = unconverged(scores, dataset, hypothesis, variant)
+            obstacle = checks.unconverged(scores, dataset, hypothesis, variant)
             wrong[variant] = chains_judged and (obstacle or ("" if len(values) else "not run"))
         sound = [variant for variant, obstacle in wrong.items() if not obstacle]
         if not sound:
@@ -616,9 +613,8 @@ def slopes(scores: pd.DataFrame) -> pd.DataFrame:
             if len(each) < 2:
                 continue
             mean, half = each.mean(), stats.t.ppf(0.975, len(each) - 1) * stats.sem(each)
-            ends = {"value": mean, "low": mean - half, "high": mean + half, "bound": bound}
-            known = {"gamma": gamma, "constant": constant, "metric": metric, "n": len(each)}
-            rows.append(known | ends | {"in_regime": regime})
+            ends = mean, mean - half, mean + half, bound
+            rows.append((gamma, constant, metric, len(each), *ends, regime))
     names = ["gamma", "constant", "metric", "n", "value", "low", "high", "bound", "in_regime"]
     return pd.DataFrame(rows, columns=names).astype({"in_regime": bool})
 

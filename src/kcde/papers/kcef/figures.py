@@ -43,14 +43,15 @@ _REACH = 8.0
 so that an outlier does not flatten the other curves."""
 
 
-def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the panels of the CSV, which share the vertical axis where they are alike."""
     frame = frame[frame["stat"] == "mean"]
     looks = {name: _look(name) for name in frame["method"].unique() if name != EXACT}
     panels = list(dict.fromkeys(frame["panel"]))
     width = style.PAGE if len(panels) > 1 else style.COLUMN
     alike = len(panels) > 1 and len({name[0] for name in panels}) == 1
-    with style.figure(width, 3.1, columns=len(panels), squeeze=False, sharey=alike) as (made, grid):
+    shape = {"columns": len(panels), "squeeze": False, "sharey": alike, "stem": stem}
+    with style.figure(width, 3.1, **shape) as (made, grid):
         for letter, name, axes in zip("abc", panels, grid[0], strict=False):
             own = frame[frame["panel"] == name]
             _draw_panel(axes, own, frame if alike else own, looks)
@@ -62,7 +63,6 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
                 axes.set_ylabel(_Y[name[0]])
         handles = [style.key(display(name), **look) for name, look in looks.items()]
         style.legend_above(made, handles + _keys_of_bounds(), columns=4 if len(panels) > 1 else 2)
-        return style.save(made, stem)
 
 
 def _look(method: str) -> dict:
@@ -94,7 +94,7 @@ def _draw_panel(axes, frame: pd.DataFrame, limiting: pd.DataFrame, looks: Mappin
                 style.beside(axes, said, (low.x, floor), 4, colour, va="bottom")
 
 
-def draw_variants(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_variants(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a row of panels for each variant that has scores: what changed over figure 1 in grey."""
     frame = frame[frame["stat"] == "mean"]
     variants = {name: of for name, of in _VARIANTS.items() if set(of) <= set(frame["method"])}
@@ -105,7 +105,7 @@ def draw_variants(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[P
     }
     limiting = frame[frame["method"].isin([*drawn, EXACT])]
     shape = {"rows": len(variants), "columns": len(panels), "squeeze": False, "sharex": "col"}
-    with style.figure(style.PAGE, 0.7 + 1.75 * len(variants), **shape) as (made, grid):
+    with style.figure(style.PAGE, 0.7 + 1.75 * len(variants), **shape, stem=stem) as (made, grid):
         letters = iter("abcdefgh")
         for row, (title, changed) in zip(grid, variants.items(), strict=True):
             looks = drawn | {name: _look(other) for name, other in changed.items()}
@@ -121,7 +121,6 @@ def draw_variants(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[P
             row[0].legend(handles=keys, loc="lower right", frameon=False, fontsize=6)
         keys = [style.key(f"{display(name)}, figure 1", **look) for name, look in drawn.items()]
         style.legend_above(made, keys + _keys_of_bounds(), columns=4)
-        return style.save(made, stem)
 
 
 def _limits(frame: pd.DataFrame) -> tuple[float, float]:
@@ -237,11 +236,11 @@ READINGS_OF_FIG5 = replace(READINGS_OF_FIG5, shows={"joint": _OF_READINGS}, buil
 
 _METRICS = {"expected_score": "J", "kl": "KL"}
 
-# Series: colour and label.
+# Series: colour, red, blue and green as published, and label.
 _DENSITIES = {
-    "p_A": (style.FIRST, "$p_0(y\\,|\\,x>0)=p_A(y)$"),
-    "p_B": (style.SECOND, "$p_0(y\\,|\\,x\\leq 0)=p_B(y)$"),
-    "q": (style.MIXTURE, "$q(y)=\\frac{1}{2}p_A(y)$\n$+\\,\\frac{1}{2}p_B(y)$"),
+    "p_A": (style.VERMILLION, "$p_0(y\\,|\\,x>0)=p_A(y)$"),
+    "p_B": (style.BLUE, "$p_0(y\\,|\\,x\\leq 0)=p_B(y)$"),
+    "q": (style.GREEN, "$q(y)=\\frac{1}{2}p_A(y)$\n$+\\,\\frac{1}{2}p_B(y)$"),
 }
 # Series: colour, line, marker, label.
 _DIVERGENCES = {
@@ -275,10 +274,11 @@ def build_fig3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     return frame.assign(**same).reindex(columns=FIGURE_COLUMNS)
 
 
-def draw_fig3(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_fig3(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the densities beside the divergences."""
     panels = {key: own.sort_values("x") for key, own in frame.groupby(["panel", "series"])}
-    with style.figure(style.PAGE, 2.5, columns=2, width_ratios=[1.15, 1]) as (made, (left, right)):
+    shape = {"columns": 2, "width_ratios": [1.15, 1], "stem": stem}
+    with style.figure(style.PAGE, 2.5, **shape) as (made, (left, right)):
         top = max(panels["densities", series]["y"].max() for series in _DENSITIES)
         for series, (colour, label) in _DENSITIES.items():
             curve = panels["densities", series]
@@ -304,7 +304,6 @@ def draw_fig3(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         right.set(xlabel="weight $\\beta$ of $p_A$ in $q$", ylabel="KL (nats), $J$ ($1/y^2$)")
         style.panel_title(right, "b", "Divergence of $q$ from $p_0$")
         style.legend_above(made, [*keys, style.key("log 2", **log_2)])
-        return style.save(made, stem)
 
 
 FIG3 = Artefact(
@@ -365,9 +364,8 @@ def _outside(frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
 def remarks_of_consistency(frame: pd.DataFrame) -> list[str]:
     """Say how much was run, and which series are not in the limit that the theorem is about."""
     n = frame.loc[frame["stat"] == _QUIET, "x"]
-    said = [
-        f"Shown are {frame['n'].max():.0f} repetitions of n from {n.min():.0f} to {n.max():.0f}."
-    ]
+    ends = f"{n.min():.0f} to {n.max():.0f}"
+    said = [f"Shown are {frame['n'].max():.0f} repetitions of n from {ends}."]
     for name, slope in _outside(frame):
         gamma, constant = _parts(name)
         said.append(
@@ -377,12 +375,12 @@ def remarks_of_consistency(frame: pd.DataFrame) -> list[str]:
     return said
 
 
-def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the fitted slopes of both errors on bands of what the theorem allows."""
     shown = frame[frame["panel"] == "slopes"]
     names, outside = list(dict.fromkeys(shown["series"])), dict(_outside(frame))
     height = 0.8 + 0.24 * len(names)
-    with style.figure(style.PAGE, height, 2, sharey=True) as (made, grid):
+    with style.figure(style.PAGE, height, 2, sharey=True, stem=stem) as (made, grid):
         panels = zip(grid, "ab", ("norm", "KL"), ("‖T − T₀‖", "divergence"), strict=True)
         for axes, letter, stat, words in panels:
             least = shown.loc[shown["stat"] == stat, "y_low"].min() - 0.05
@@ -394,15 +392,13 @@ def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> lis
                 axes.hlines(place, slope["y_low"], slope["y_high"], color=colour)
                 face = "white" if name in outside else colour
                 axes.plot(slope["y"], place, "o", markersize=4, mfc=face, mec=style.BLACK)
-            axes.set_xlim(least, 0.0)
-            axes.set_ylim(len(names) - 0.5, -0.5)
+            axes.set(xlim=(least, 0.0), ylim=(len(names) - 0.5, -0.5))
             axes.set_xlabel(f"slope of log {words} in log n")
             style.panel_title(axes, letter, f"error: {words}")
         labels = [f"γ = {gamma:g}, c = {constant}" for gamma, constant in map(_parts, names)]
         grid[0].set_yticks(range(len(names)), labels)
         said = ["●  fitted slope, 95% interval", "grey: as steep as theorem 2 says, or steeper"]
         style.words_above(made, [*said, "○  λ too large at these n to tell"])
-        return style.save(made, stem)
 
 
 CONSISTENCY = Artefact(
@@ -492,7 +488,7 @@ def remarks_of_samples(frame: pd.DataFrame) -> list[str]:
     return [f"Chains that have not converged: {said}."] if said else []
 
 
-def draw_samples(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_samples(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw each sampler's points over the data of each set; those of one beside the data."""
     known = ["red-wine", "parkinsons", *frame["panel"]]
     datasets = sorted(frame["panel"].unique(), key=known.index)
@@ -501,7 +497,7 @@ def draw_samples(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Pa
     across, rows = min(len(shown), _ACROSS), -(-len(shown) // _ACROSS)
     parts = (len(datasets), 1) if len(methods) > 1 else (1, len(datasets))
     wrong, letters = _unconverged(frame), iter(ascii_lowercase)
-    with style.page(style.PAGE, parts[0] * (1.9 * rows + 0.35)) as made:
+    with style.page(style.PAGE, parts[0] * (1.9 * rows + 0.35), stem=stem) as made:
         places = made.subfigures(*parts, squeeze=False).flat
         for part, dataset in zip(places, datasets, strict=True):
             own = frame[frame["panel"] == dataset]
@@ -524,7 +520,6 @@ def draw_samples(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Pa
                     look = {"weight": "bold", "ha": "right", "va": "top", "bbox": style.WHITE}
                     at = {"transform": one.transAxes, "fontsize": 8}
                     one.text(0.99, 0.99, "not converged", color=style.VERMILLION, **look, **at)
-        return style.save(made, stem)
 
 
 _PUBLISHED, _BETTER = ["KEF", "KCEF-F", "NADE"], ["KEF-adapted", "KCEF-F-inverse"]
@@ -573,10 +568,7 @@ def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
     for index, row in table[table["metric"] != P_VALUE].iterrows():
         worst = worst_chains(scores, *row[_CELL])
         table.loc[index, "mean"] = float(f"{worst[row['metric']]:.6g}")
-    targets = building.published_cells(artefact)
-    for index, row in table[table["verdict"].fillna("") != ""].iterrows():
-        here = targets[row["dataset"], row["metric"]]
-        table.loc[index, "verdict"] = building.verdict(table, here, row)
+    table = building.beside_published(artefact, table)
     ok = scores[(scores["metric"] == P_VALUE) & (scores["status"] == "ok")]
     ranges = ok.groupby(_CELL)["value"].agg(["min", "max"])
     ranges = ranges.set_axis([LOWEST, HIGHEST], axis=1).map(lambda value: float(f"{value:.6g}"))
@@ -585,13 +577,12 @@ def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) ->
     return building.with_rows(table, known.merge(ends, on=_CELL).to_dict("records"))
 
 
-def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Path]:
-    """Write the page of the table, and draw the p-values of the tests that claim K10 is about."""
-    pages = page.write_table(artefact, table, stem)
+def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
+    """Draw the p-values of the tests that claim K10 is about."""
     shown = table[table["variant"].isin([AS_PUBLISHED, EXACT_DRAWS])]
     shown = shown[shown["metric"] == P_VALUE].reset_index(drop=True)
     ranges = page.ranges(table)
-    with style.figure(style.PAGE, 0.8 + 0.18 * len(shown)) as (made, axes):
+    with style.figure(style.PAGE, 0.8 + 0.18 * len(shown), stem=stem) as (made, axes):
         for place, row in shown.iterrows():
             wrong = bool(page.unconverged(table, row))
             colour = style.line(row["method"].removeprefix("H0: ").partition(" ")[0])["color"]
@@ -606,16 +597,13 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> list[Pat
             place_of = {"xycoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 7}
             axes.annotate(probability(row["mean"]), (1.02, place), color=colour, **place_of)
         axes.axvspan(_LEAST, SIGNIFICANCE, color="#EEEEEE", zorder=0)
-        axes.set_xscale("log")
-        axes.set_xlim(_LEAST, 1.0)
-        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.set(xscale="log", xlim=(_LEAST, 1.0), ylim=(len(shown) - 0.5, -0.5))
         titles = shown.apply(lambda row: column_title(row["method"], row["variant"]), axis=1)
         axes.set_yticks(range(len(shown)), shown["dataset"] + ": " + titles)
         axes.set_xlabel("p-value; in grey, below 5%, KCEF's samples are closer to the data")
         said = ["●  our median, and range over the seeds", "○  chains not converged"]
         said += ["|  published"] if shown["published_mean"].notna().any() else []
         style.words_above(made, said)
-        return [*pages, *style.save(made, stem)]
 
 
 TABLE3 = Artefact(

@@ -6,6 +6,7 @@ KCEF tuned on fewer rows, and under when its tuning stops (K-stop).
 
 from collections import ChainMap
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -45,22 +46,22 @@ _VERDICTS = {
 _FARTHEST, _CLOSE = 3.0, 2.0  # nats: of ours less published, and of two methods
 
 
-def write_against(
+def draw_against(
     artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple[str, str]
-) -> list[Path]:
-    """Draw the page of a table, and as a picture ours less published for each published column.
+) -> None:
+    """Draw ours less published for each published column.
 
     Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
-    ours and published. A table without published values is drawn as by `write`.
+    ours and published. A table without published values is drawn as by `dot_plot.draw`.
     """
     primary = table[table["metric"] == artefact.metric]
     datasets = list(dict.fromkeys(primary["dataset"]))
     known = primary[primary["published_mean"].notna()]
     judged = [name for name in artefact.methods if name in set(known["method"])]
     if not judged:
-        return dot_plot.write(artefact, table, stem)
+        return dot_plot.draw(artefact, table, stem)
     height = 0.75 + 0.16 * len(datasets)
-    with style.figure(style.PAGE, height, len(judged) + 1, sharey=True) as (made, grid):
+    with style.figure(style.PAGE, height, len(judged) + 1, sharey=True, stem=stem) as (made, grid):
         for axes, method in zip(grid, judged, strict=False):
             _draw_differences(axes, artefact, known[known["method"] == method], datasets)
             style.panel_title(axes, "", f"{display(method)}, ours − published")
@@ -81,7 +82,6 @@ def write_against(
         keys.append(style.key("median, as splits failed", marker="D", **none))
         keys.append(style.key("published", marker="o", markerfacecolor="white", **none))
         style.legend_above(made, keys, columns=4)
-        return [*page.write_table(artefact, table, stem), *style.save(made, stem)]
 
 
 def _draw_differences(axes, artefact: Artefact, cells: pd.DataFrame, datasets) -> None:
@@ -196,7 +196,7 @@ TABLE1 = [
         name="table1",
         shows={"r_benchmark": {"datasets": _R_SETS, "methods": _OF_TABLE1}},
         build=building.build,
-        draw=partial(write_against, pair=("KCEF", "LSCDE")),
+        draw=partial(draw_against, pair=("KCEF", "LSCDE")),
         claims={"K7": claims.kcef_beats_lscde},
         published_trials=_SPLITS,
         overlap=1.0,
@@ -209,7 +209,7 @@ TABLE1 = [
         stage="readings",
         shows={"r_benchmark": {"methods": [*_OF_KCEF, "NADE", "LSCDE", "epsilon-KDE", "DDE"]}},
         build=build_columns,
-        draw=dot_plot.write,
+        draw=dot_plot.draw,
         columns=_OF_KCEF,
         remarks=nearest_readings,
         **_TABLE,
@@ -220,7 +220,7 @@ TABLE1 = [
         stage="readings",
         shows={"r_benchmark": {"datasets": _R_SETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
         build=build_columns,
-        draw=partial(dot_plot.write, through=True),
+        draw=partial(dot_plot.draw, through=True),
         claims={"K8": claims.nade_loses_to_kcef},
         columns=_NADES,
         axis=(-4.0, 80.0),
@@ -294,7 +294,7 @@ def claims_of_grid(frame: pd.DataFrame) -> list[str]:
     return ["## Number of readings under which each claim holds", pipe_table(header, rows)]
 
 
-def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the mean of each data set against the least λ: a line a range of σ and number of folds.
 
     Means above the range of a panel lie at its upper edge.
@@ -303,7 +303,7 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
     panels = list(shown.groupby("panel", sort=False))
     rows = -(-len(panels) // _COLUMNS)
     size = style.PAGE, 0.75 + 1.4 * rows, min(_COLUMNS, len(panels)), rows
-    with style.figure(*size, squeeze=False, sharex=True) as (made, grid):
+    with style.figure(*size, squeeze=False, sharex=True, stem=stem) as (made, grid):
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         for axes, (name, cells) in zip(grid.flat, panels, strict=False):
@@ -335,7 +335,6 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]
         keys.append(style.key("as drawn in table 1", **square))
         keys.append(style.key("published", color=style.BLACK, linestyle=":"))
         style.legend_above(made, keys, columns=5)
-        return style.save(made, stem)
 
 
 def _lines() -> dict[tuple, dict]:
@@ -368,38 +367,30 @@ _IN_ORDER = ["KCEF-F", "KCEF-F-stored", "KCEF-M", "KCEF-M-stored"]
 _OTHERS = ["LSCDE-F", "LSCDE-M", "NADE"]
 
 _OF_TABLE2 = ["KCEF-F", "KCEF-M", "KCEF-LL-F", "LikelihoodKCEF-F", *_OTHERS]
-_SHARED = {"kind": "table", "metric": NLL, "trial": "run", "draw": dot_plot.write}
-_SHARED["axis_label"] = "negative log-likelihood of a standardised row (nats); lower is better"
 
-TABLE2 = [
-    Artefact(
-        __name__,
-        name="table2",
-        shows={"joint": {"datasets": _DATASETS, "methods": _OF_TABLE2}},
-        build=building.build,
-        claims={"K9": claims.kcef_after_nade},
-        published_trials=5,
-        axis=(-10.0, 20.0),
-        **_SHARED,
-    ),
-    Artefact(
-        __name__,
-        name="table2-rows",
-        stage="readings",
-        shows={"joint": {"datasets": _DATASETS, "methods": [*_FEWER_ROWS, *_OTHERS]}},
-        build=building.build,
-        axis=(0.0, 40.0),
-        **_SHARED,
-    ),
-    Artefact(
-        __name__,
-        name="table2-order",
-        stage="readings",
-        shows={"joint": {"datasets": _DATASETS, "methods": [*_IN_ORDER, *_OTHERS]}},
-        build=building.build,
-        axis=(0.0, 40.0),
-        **_SHARED,
-    ),
+TABLE2 = Artefact(
+    __name__,
+    name="table2",
+    shows={"joint": {"datasets": _DATASETS, "methods": _OF_TABLE2}},
+    build=building.build,
+    draw=dot_plot.draw,
+    claims={"K9": claims.kcef_after_nade},
+    published_trials=5,
+    trial="run",
+    axis=(-10.0, 20.0),
+    axis_label="negative log-likelihood of a standardised row (nats); lower is better",
+    **_TABLE,
+)
+
+_READ = {"stage": "readings", "claims": {}, "published_trials": 0, "axis": (0.0, 40.0)}
+TABLE2_READINGS = [
+    replace(
+        TABLE2,
+        name=f"table2-{name}",
+        shows={"joint": {"datasets": _DATASETS, "methods": [*methods, *_OTHERS]}},
+        **_READ,
+    )
+    for name, methods in (("rows", _FEWER_ROWS), ("order", _IN_ORDER))
 ]
 
 
@@ -463,13 +454,13 @@ def table_of_rules(frame: pd.DataFrame) -> list[str]:
     return [said, pipe_table(["data set", "rule", *_GRAPHS.values()], rows, left=2)] if rows else []
 
 
-def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path]:
+def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw the gaps, a panel for each axis and graph, to 30 times the smallest."""
     frame = frame[frame["kind"] == "curve"]
     frame = frame.assign(graph=frame["method"].str.split("-").str[1])
     panels = list(product(frame["panel"].unique(), _GRAPHS))
     low = max(frame["y"].min(), 1e-3)
-    with style.figure(style.PAGE, 2.7, columns=len(panels), sharey=True) as (made, axes):
+    with style.figure(style.PAGE, 2.7, columns=len(panels), sharey=True, stem=stem) as (made, axes):
         for one, letter, (panel, graph) in zip(axes, "abcd", panels, strict=False):
             own = frame[(frame["panel"] == panel) & (frame["graph"] == graph)]
             for k, rule in enumerate(_RULES):
@@ -483,7 +474,6 @@ def draw_rules(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> list[Path
             style.panel_title(one, letter, f"${panel}$, {_GRAPHS[graph]}")
         axes[0].set_ylabel("gap to the entropy bound (nats)")
         style.legend_above(made, axes[0].get_legend_handles_labels()[0])
-        return style.save(made, stem)
 
 
 RULES = Artefact(
