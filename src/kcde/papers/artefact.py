@@ -190,7 +190,7 @@ class Artefact:
     def read(self, path: Path) -> pd.DataFrame:
         """Return its CSV; of a table `best` is false where it is empty, and text has no NaN."""
         table, words = self.kind == "table", ["variant", "unit", "best", "verdict"]
-        with refused(path, "is no table", self.remedy(path)):
+        with refused(path, "is no table that can be read", self.remedy(path)):
             frame = pd.read_csv(path, dtype=dict.fromkeys(words, str) if table else None)
         header = self.header or (TABLE_COLUMNS if table else FIGURE_COLUMNS)
         if lacking := [name for name in header if name not in frame]:
