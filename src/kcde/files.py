@@ -1,11 +1,19 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, and read whole or refused by name."""
 
+import io
 import json
+import math
 import os
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
+
+_PACKED, _SMALL = 100, 2**24
+"""Times its size, and bytes beyond, that an archive may unpack to."""
 
 
 @contextmanager
@@ -37,9 +45,52 @@ def read_object(path: str | os.PathLike) -> dict | None:
     """Return the object in a JSON file; None if the file is missing or damaged."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
+
+
+@contextmanager
+def refused(path: str | os.PathLike, said: str, remedy: str = "") -> Iterator[None]:
+    """Raise whatever a file leads to as a `ValueError` of one line with its name and the remedy."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever a file that anyone may have made leads to
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{path} {said}: {reason}{remedy and '; ' + remedy}") from None
+
+
+def read_arrays(path: str | os.PathLike) -> dict[str, np.ndarray]:
+    """Return the arrays of an `.npz`, of no more bytes than there are."""
+    with zipfile.ZipFile(path) as file:
+        require_small(file, os.path.getsize(path))
+        return {name.removesuffix(".npy"): array_in(file, name) for name in file.namelist()}
+
+
+def require_small(file: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive that would unpack to far more than it is, or that has a name twice."""
+    entries = file.infolist()
+    if len({each.filename for each in entries}) < len(entries):
+        raise ValueError("it has a part twice")
+    if sum(each.file_size for each in entries) > _PACKED * size + _SMALL:
+        raise ValueError(f"it would unpack to more than {_PACKED} times its size")
+
+
+def array_in(file: zipfile.ZipFile, name: str) -> np.ndarray:
+    """Return an array of an archive, which is as long as its header says."""
+    content = file.read(name)
+    buffer = io.BytesIO(content)
+    version = np.lib.format.read_magic(buffer)
+    if version != (1, 0):
+        raise ValueError(f"array {name} is of format {version}")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(buffer)
+    # Before anything is allocated: what a header says is not what there is.
+    if math.prod(shape) * dtype.itemsize != len(content) - buffer.tell():
+        raise ValueError(f"array {name} is not as long as its header says")
+    buffer.seek(0)
+    return np.lib.format.read_array(buffer, allow_pickle=False)
 
 
 @contextmanager

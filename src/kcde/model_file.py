@@ -7,7 +7,6 @@ is imported but modules of estimators and what they are made of.
 
 import io
 import json
-import math
 import zipfile
 from collections.abc import Mapping
 from importlib import import_module
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kcde.files import atomic
+from kcde.files import array_in, atomic, refused, require_small
 from kcde.provenance import source
 
 FORMAT = 2
@@ -36,9 +35,6 @@ _ONCE = {
     "linalg": ("pivoted_cholesky",),
 }
 """Modules, and those below their folder in which older files of this format name their classes."""
-
-_PACKED, _SMALL = 100, 2**24
-"""Times its size, and bytes beyond, that a file may unpack to."""
 
 _JSON = "model.json"
 _PLAIN = (type(None), bool, int, float, str)
@@ -100,30 +96,18 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no model {path}")
-    try:
-        with zipfile.ZipFile(path) as file:
-            _require_small(file, path.stat().st_size)
-            content = json.loads(file.read(_JSON))
-            if content.get("format") != FORMAT:
-                raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
-            reader = _Reader(file)
-            model, about = reader.decode(content["model"]), content["about"]
-            if not (hasattr(model, "predict") and isinstance(about, dict)):
-                raise ValueError("it has no estimator, or nothing is said of it")
-            arguments = reader.decode(content.get("arguments"))
-            _require_answer(model)
-            return model, about, arguments
-    except Exception as error:  # whatever a file that anyone may have made leads to
-        raise ValueError(f"{path} is no model that can be read: {error}") from None
-
-
-def _require_small(file: zipfile.ZipFile, size: int) -> None:
-    """Refuse an archive that would unpack to far more than it is, or that has a name twice."""
-    entries = file.infolist()
-    if len({each.filename for each in entries}) < len(entries):
-        raise ValueError("it has a part twice")
-    if sum(each.file_size for each in entries) > _PACKED * size + _SMALL:
-        raise ValueError(f"it would unpack to more than {_PACKED} times its size")
+    with refused(path, "is no model that can be read"), zipfile.ZipFile(path) as file:
+        require_small(file, path.stat().st_size)
+        content = json.loads(file.read(_JSON))
+        if content.get("format") != FORMAT:
+            raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
+        reader = _Reader(file)
+        model, about = reader.decode(content["model"]), content["about"]
+        if not (hasattr(model, "predict") and isinstance(about, dict)):
+            raise ValueError("it has no estimator, or nothing is said of it")
+        arguments = reader.decode(content.get("arguments"))
+        _require_answer(model)
+        return model, about, arguments
 
 
 def _require_answer(model: Any) -> None:
@@ -230,17 +214,7 @@ class _Reader:
 
     def _array(self, place: int) -> np.ndarray:
         if place not in self._arrays:
-            content = self._file.read(f"{int(place)}.npy")
-            buffer = io.BytesIO(content)
-            version = np.lib.format.read_magic(buffer)
-            if version != (1, 0):
-                raise ValueError(f"array {place} is of format {version}")
-            shape, _, dtype = np.lib.format.read_array_header_1_0(buffer)
-            # Before anything is allocated: what a header says is not what there is.
-            if math.prod(shape) * dtype.itemsize != len(content) - buffer.tell():
-                raise ValueError(f"array {place} is not as long as its header says")
-            buffer.seek(0)
-            self._arrays[place] = np.lib.format.read_array(buffer, allow_pickle=False)
+            self._arrays[place] = array_in(self._file, f"{int(place)}.npy")
         found = self._arrays[place]
         if self._finite and found.dtype.kind == "f" and np.isnan(found).any():
             raise ValueError(f"array {place} has values that are no numbers (NaN)")

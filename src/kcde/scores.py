@@ -6,8 +6,6 @@ import io
 import json
 import platform
 import sys
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import __version__
-from kcde.files import atomic, read_object
+from kcde.files import atomic, read_arrays, read_object, refused
 
 _OF_FIT = ["experiment", "dataset", "dim", "setting", "method", "variant", "split"]
 _OF_CELL = ["n_train", "n_test", "metric", "value", "stderr", "unit", "seconds", "status", "detail"]
@@ -91,7 +89,7 @@ def write(
     frame = pd.DataFrame(rows, columns=COLUMNS)
     content = frame.to_csv(index=False, float_format="%.10g").encode()
     whole = {"rows": len(rows), "sha256_unmeasured": _digest(content), "versions": _versions()}
-    whole["sha256_arrays"] = _digest_of_arrays(arrays or {})
+    whole["sha256_arrays"] = digest_of_arrays(arrays or {})
     with atomic(path.with_suffix(".json")) as temporary:
         temporary.write_text(json.dumps({**info, **whole}, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
@@ -126,18 +124,18 @@ def read(paths: Iterable[str | Path]) -> pd.DataFrame:
 
 def _read(path: Path) -> pd.DataFrame:
     """Return one score table, or raise `ValueError` naming it and what is wrong."""
-    try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
-            content = file.read(_LARGEST)
-        frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({error}); {_AGAIN}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is not a score table: {error}; {_AGAIN}") from None
+    with refused(path, "is not a score table as its job wrote it", _AGAIN):
+        return _checked(path)
+
+
+def _checked(path: Path) -> pd.DataFrame:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        content = file.read(_LARGEST)
+    frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
     if list(frame.columns) != COLUMNS:
-        raise ValueError(f"{path} is not a score table: its columns are no {COLUMNS}; {_AGAIN}")
+        raise ValueError(f"its columns are no {COLUMNS}")
     if unknown := ", ".join(sorted(set(map(str, frame["status"])) - set(STATUSES))):
-        raise ValueError(f"{path} has status {unknown}; known: {', '.join(STATUSES)}; {_AGAIN}")
+        raise ValueError(f"it has status {unknown}; known: {', '.join(STATUSES)}")
     packed = path.suffix == ".gz"  # whose own checksum is that of gzip
     about = (
         read_object(path.with_suffix("").with_suffix(".json") if packed else _beside(path)) or {}
@@ -145,24 +143,21 @@ def _read(path: Path) -> pd.DataFrame:
     wanted = about.get("rows")
     if len(frame) != wanted or not len(frame) or content[-1:] != b"\n":
         of_all = f" of {wanted}" if wanted else " and nothing says how many belong to it"
-        raise ValueError(f"{path} is incomplete: it has {len(frame)} rows{of_all}; {_AGAIN}")
+        raise ValueError(f"it is incomplete: it has {len(frame)} rows{of_all}")
     if not packed and about.get("sha256_unmeasured") != _digest(content):
-        raise ValueError(f"{path} was changed after its job had written it; {_AGAIN}")
+        raise ValueError("it was changed after its job had written it")
     values = pd.to_numeric(frame["value"], errors="coerce")
     if not np.isfinite(values[frame["status"] == "ok"]).all():
-        raise ValueError(f"{path} has values that are no numbers with the status ok; {_AGAIN}")
+        raise ValueError("it has values that are no numbers with the status ok")
     return frame
 
 
 def arrays_beside(path: str | Path) -> dict[str, np.ndarray]:
     """Return the arrays beside a score table; `ValueError` if they are not as they were written."""
     beside = Path(path).with_suffix(".npz")
-    try:
-        with np.load(beside, allow_pickle=False) as stored:
-            found = dict(stored)
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{beside} cannot be read ({error}); {_AGAIN}") from None
-    if (read_object(_beside(path)) or {}).get("sha256_arrays") != _digest_of_arrays(found):
+    with refused(beside, "cannot be read", _AGAIN):
+        found = read_arrays(beside)
+    if (read_object(_beside(path)) or {}).get("sha256_arrays") != digest_of_arrays(found):
         raise ValueError(f"{beside} is not what its job has written; {_AGAIN}")
     return found
 
@@ -171,7 +166,8 @@ def _beside(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def _digest_of_arrays(found: Mapping[str, np.ndarray]) -> str:
+def digest_of_arrays(found: Mapping[str, np.ndarray]) -> str:
+    """Return the sha256 of arrays and their names."""
     digest = hashlib.sha256()
     for name in sorted(found):
         array = np.ascontiguousarray(found[name])

@@ -30,6 +30,7 @@ from kcde.estimators._shared.distribution import tails
 from kcde.estimators._shared.rows import missing_library
 from kcde.estimators.base import Tags
 from kcde.estimators.log_scaled import LogScaled
+from kcde.files import refused
 from kcde.seeding import seed_of
 
 log = logging.getLogger(__name__)
@@ -404,16 +405,13 @@ class TableModel:
         model, about, arguments = model_file.read(path)
         if arguments is None:
             raise ValueError(f"{path} was written by an older version of kcde: fit again")
-        try:
+        with refused(path, "is no model of a table"):
             columns = tabular.Columns.of_plain(about["columns"])
             code, writer = about["code"], about["versions"]["kcde"]
             made = cls(str(about["method"]), columns.y, **arguments)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{path} is no model of a table: what it says of it lacks a part ({error})"
-            ) from None
+            now = _code(made.method)
         made.model_, made.about_, made.columns_, made.notes_ = model, about, columns, ()
-        if code != _code(made.method):
+        if code != now:
             said = f"another version of {made.method} (kcde {writer}): fit again if in doubt"
             log.warning("%s was written by %s", path, said)
         return made

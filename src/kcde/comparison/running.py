@@ -21,8 +21,6 @@ import math
 import re
 import time
 import warnings
-import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass, field
@@ -40,7 +38,7 @@ from kcde import estimators, methods, tabular
 from kcde.arrays import to_numpy
 from kcde.estimators import estimator_names
 from kcde.experiments.base import FAILURES
-from kcde.files import atomic, read_object
+from kcde.files import atomic, read_arrays, read_object, refused
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES
 from kcde.seeding import rng_of, seed_of
@@ -345,7 +343,6 @@ _ROWS = 1000
 _UNKNOWN = (100.0, 2.0)  # of a method without declared cost
 _SHOWN = 200  # test rows of a split whose quantiles are computed: each may be a search
 _SEEDS = 2**32
-_DAMAGED = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
 
 
 class Scored(NamedTuple):
@@ -410,11 +407,12 @@ def write(plan: Plan, method: str, rows: int, number: int, scored: Scored) -> No
 
 def read(plan: Plan, method: str, rows: int, number: int) -> Scored | None:
     """Return what a split gave, None where it is not done or its file is damaged."""
+    path = path_of(plan, method, rows, number)
     try:
-        with np.load(path_of(plan, method, rows, number)) as kept:
-            arrays = dict(kept)
-        return Scored(json.loads(str(arrays.pop("said"))), arrays)
-    except _DAMAGED:
+        with refused(path, "is damaged"):
+            arrays = read_arrays(path)
+            return Scored(json.loads(str(arrays.pop("said"))), arrays)
+    except (FileNotFoundError, ValueError):
         return None
 
 

@@ -32,6 +32,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 
+from kcde.files import refused
+
 BUILT_IN = Path(__file__).with_name("catalogue.csv")
 STEP = re.compile(r"drop-missing-rows|factor:[^=]+=\S.*|weekday-hour:.+")
 
@@ -95,17 +97,17 @@ def read(path: str | Path | None = None) -> dict[str, Entry]:
         raise FileNotFoundError(f"no catalogue at {path}: give a CSV file as {BUILT_IN.name}")
     entries: dict[str, Entry] = {}
     taken: set[str] = set()
-    with path.open(newline="", encoding="utf-8") as handle:
+    with refused(path, "is no catalogue"), path.open(newline="", encoding="utf-8") as handle:
         reader = csv.DictReader(handle)
         if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
-            raise ValueError(f"{path}: no columns {', '.join(missing)}; add them to the header")
+            raise ValueError(f"no columns {', '.join(missing)}; add them to the header")
         for row in reader:
             try:
                 entry = _entry(row)
                 if twice := taken.intersection((entry.name, *entry.aliases)):
                     raise ValueError(f"the name {min(twice)!r} stands in another row already")
             except ValueError as error:
-                where = f"{path}, line {reader.line_num} ({row['name'] or 'no name'})"
+                where = f"line {reader.line_num} ({row['name'] or 'no name'})"
                 raise ValueError(f"{where}: {error}") from None
             taken.update((entry.name, *entry.aliases))
             entries[entry.name] = entry

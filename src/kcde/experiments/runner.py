@@ -3,7 +3,6 @@
 import json
 import logging
 import time
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from kcde import scores
 from kcde.experiments.base import Experiment, Outcome
-from kcde.files import atomic
+from kcde.files import atomic, read_arrays, refused
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +92,7 @@ def write_part(path: Path, jobs: list[Experiment], units: list[int]) -> None:
             told.append((unit, [(one.rows, one.chosen, list(one.arrays)) for one in outcomes]))
         text = _json({"identity": _identity(jobs), "outcomes": told})
         arrays["json"] = np.frombuffer(text.encode(), dtype=np.uint8)
+        arrays["sha256"] = np.array(scores.digest_of_arrays(arrays))
         np.savez_compressed(temporary, **arrays)
 
 
@@ -119,17 +119,16 @@ def _identity(jobs: list[Experiment]) -> list[Mapping]:
 
 def _read_part(path: Path) -> tuple[Any, dict[int, list[Outcome]]]:
     """Return the identity and the outcomes that a part holds."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            told = json.loads(stored["json"].tobytes())
-            outcomes: dict[int, list[Outcome]] = {unit: [] for unit, _ in told["outcomes"]}
-            for unit, each in told["outcomes"]:
-                for place, (rows, chosen, names) in enumerate(each):
-                    arrays = {name: stored[f"{unit}/{place}/{name}"] for name in names}
-                    outcomes[unit].append(Outcome(rows, chosen, arrays))
-    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        said = f"{path} is no part that a shard left ({error})"
-        raise ValueError(f"{said}: delete it and run its shard again") from None
+    with refused(path, "is no part that a shard left", "delete it and run its shard again"):
+        stored = read_arrays(path)
+        if str(stored.pop("sha256")) != scores.digest_of_arrays(stored):
+            raise ValueError("it was changed")
+        told = json.loads(stored["json"].tobytes())
+        outcomes: dict[int, list[Outcome]] = {unit: [] for unit, _ in told["outcomes"]}
+        for unit, each in told["outcomes"]:
+            for place, (rows, chosen, names) in enumerate(each):
+                arrays = {name: stored[f"{unit}/{place}/{name}"] for name in names}
+                outcomes[unit].append(Outcome(rows, chosen, arrays))
     return told["identity"], outcomes
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 
 from kcde.evidence import verdicts
 from kcde.evidence.checks import Claim
+from kcde.files import refused
 
 ACROSS = "across"
 """Stands for a paper where an artefact belongs to none."""
@@ -195,10 +196,8 @@ class Artefact:
     def read(self, path: Path) -> pd.DataFrame:
         """Return its CSV; of a table `best` is false where it is empty, and text has no NaN."""
         table, words = self.kind == "table", ["variant", "unit", "best", "verdict"]
-        try:
+        with refused(path, "is no table that can be read", self.remedy(path)):
             frame = pd.read_csv(path, dtype=dict.fromkeys(words, str) if table else None)
-        except ValueError as error:
-            raise ValueError(f"{path} is no table ({error}): {self.remedy(path)}") from None
         header = self.header or (TABLE_COLUMNS if table else FIGURE_COLUMNS)
         if lacking := [name for name in header if name not in frame]:
             raise ValueError(f"{path} lacks the column {lacking[0]!r}: {self.remedy(path)}")
