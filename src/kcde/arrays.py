@@ -254,8 +254,7 @@ def cholesky(matrix, shift: float = 0.0, *, overwrite: bool = False):
         factorise = _lapack if is_numpy_array(matrix) else _cusolver
         # f2py hands LAPACK a copy of any other type, and the factor is lost with it.
         if not (overwrite and matrix.flags.c_contiguous and matrix.dtype == np.float64):
-            copy = matrix.astype(np.float64, order="C")
-            return factorise(copy, shift, clean=True)
+            return factorise(matrix.astype(np.float64, order="C"), shift, clean=True)
         diagonal = matrix.diagonal().copy()
         lower = factorise(matrix, shift, clean=False)
         if lower is None:

@@ -4,6 +4,7 @@ The workflow asks for the host's memory while it plans: arrays are imported wher
 """
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -30,9 +31,10 @@ def require_memory(
     from kcde.arrays import device_description, on_device
 
     place = device_description("cupy") if on_device(like) else "the host"
+    largest = bisect_right(range(1, n), free // _BYTES, key=numbers)
     raise InsufficientMemory(
         f"{what} of n = {n} needs {_in_words(needed)}; {_in_words(free)} are free on {place}; "
-        f"the largest n that fits is {_largest(free // _BYTES, n, numbers)}: {remedy}"
+        f"the largest n that fits is {largest}: {remedy}"
     )
 
 
@@ -95,15 +97,6 @@ def _lines(path: Path) -> list[str]:
         return path.read_text().splitlines()
     except OSError:
         return []
-
-
-def _largest(available: int, n: int, numbers: Callable[[int], int]) -> int:
-    """Return the largest size below n that takes at most `available` numbers."""
-    fits, fails = 0, n
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
-        fits, fails = (middle, fails) if numbers(middle) <= available else (fits, middle)
-    return fits
 
 
 def _in_words(size: int) -> str:

@@ -16,6 +16,8 @@ import logging
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +37,12 @@ from kcde.seeding import seed_of
 
 log = logging.getLogger(__name__)
 
-_SEEDS = 2**32
 _GRID = 101
 _LOWEST = 1e-50
 """Of probabilities of quantiles: of heavy tails, lower ones are too large to compute with."""
 _USUAL = ("LikelihoodKCEF", "LSCDE-exact", "GP-ML", "KernelCDE", "ResidualKDE", "LinearGaussian")
 _USUAL += ("KCEF", "NADE", "QuantileForest", "NGBoost")
 """What an unknown name is answered with."""
-_ARGUMENTS = ("x", "drop", "groups", "time_column", "levels", "missing", "log_y", "conformal")
-_ARGUMENTS += ("options", "seed")
 
 
 def usable(name: str) -> str:
@@ -101,6 +100,7 @@ def unfitted(
     return LogScaled(Standardised(made)) if log_y else Standardised(made)
 
 
+@dataclass(eq=False, repr=False)
 class TableModel:
     """A method fitted to a table.
 
@@ -147,26 +147,19 @@ class TableModel:
         Versions, number of rows and the SHA-256 of the training data.
     """
 
-    def __init__(
-        self,
-        method: str,
-        y: str,
-        x: Sequence[str] | None = None,
-        *,
-        drop: Sequence[str] = (),
-        groups: str | None = None,
-        time_column: str | None = None,
-        levels: Sequence[str] = (),
-        missing: str = tabular.REFUSE,
-        log_y: bool = False,
-        conformal: float | None = None,
-        options: Mapping[str, Any] | None = None,
-        seed: int = 0,
-    ):
-        self.method, self.y, self.x, self.drop, self.groups = method, y, x, drop, groups
-        self.time_column, self.levels, self.missing = time_column, levels, missing
-        self.log_y = log_y
-        self.conformal, self.options, self.seed = conformal, options, seed
+    method: str
+    y: str
+    x: Sequence[str] | None = None
+    _: KW_ONLY
+    drop: Sequence[str] = ()
+    groups: str | None = None
+    time_column: str | None = None
+    levels: Sequence[str] = ()
+    missing: str = tabular.REFUSE
+    log_y: bool = False
+    conformal: float | None = None
+    options: Mapping[str, Any] | None = None
+    seed: int = 0
 
     def __repr__(self) -> str:
         return f"TableModel({self.method!r}, y={self.y!r})"
@@ -189,7 +182,7 @@ class TableModel:
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
         """Fit to a table that has been checked."""
-        seed = seed_of("own", "fit", self.seed) % _SEEDS
+        seed = seed_of("own", "fit", self.seed) % 2**32
         estimator = unfitted(self.method, seed, self.options, log_y=self.log_y)
         groups = None
         self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
@@ -211,7 +204,8 @@ class TableModel:
             "columns": checked.columns.plain(),
             "rows": len(checked.frame),
             "training_data_sha256": checked.digest,
-            "versions": _versions(),
+            "versions": {"kcde": kcde.__version__, "python": platform.python_version()}
+            | {name: version(name) for name in ("numpy", "scipy", "pandas")},
             "code": _code(self.method),
         }
         return self
@@ -383,7 +377,8 @@ class TableModel:
         kcde.model_file.UnsavableError
             If the estimator learns what is neither.
         """
-        arguments = {name: getattr(self, name) for name in _ARGUMENTS}
+        _, _, *given = (each.name for each in fields(self))
+        arguments = {name: getattr(self, name) for name in given}
         arguments["x"] = None if self.x is None else list(self.x)
         arguments |= {"drop": list(self.drop), "levels": list(self.levels)}
         arguments["options"] = None if self.options is None else dict(self.options)
@@ -437,18 +432,6 @@ def require_savable(method: str) -> None:
             f"a fit of {method} is not made of arrays and numbers alone, so that no model file can "
             f"hold it; among those that can: {', '.join(can)}"
         )
-
-
-def _versions() -> dict[str, str]:
-    import scipy
-
-    return {
-        "kcde": kcde.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "pandas": pd.__version__,
-    }
 
 
 def _code(method: str) -> str:

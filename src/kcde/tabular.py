@@ -1050,11 +1050,6 @@ def _days_first(values: np.ndarray) -> str:
     return ""
 
 
-def looks_like_date(series: pd.Series) -> bool:
-    """Return whether a column has dates."""
-    return classify(series).kind is DATE
-
-
 def _listed(names: Iterable) -> str:
     """Return the first names and the number of the rest."""
     names = list(names)

@@ -40,6 +40,7 @@ from kcde.comparison.running import (
 from kcde.files import atomic
 from kcde.methods import BASELINE
 from kcde.seeding import rng_of
+from kcde.selection import subsample
 from kcde.table_model import TableModel, regardless_of_groups, usable
 
 PAGE = "comparison.html"
@@ -227,7 +228,8 @@ def compare(
         say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
         model = TableModel(advice.method, y, used, groups=groups, levels=levels, log_y=log_y)
-        model.fit_checked(_some_rows(checked, TRAIN_ROWS))
+        some = subsample(len(checked.frame), TRAIN_ROWS, rng_of("own", "all rows"))
+        model.fit_checked(replace(checked, frame=checked.frame.iloc[some]))
     found = (checked, plan, run, table, by_splits, rank_by, advice, warnings, model)
     comparison = Comparison(*found, missing, levels, source, reading)
     if out is not None:
@@ -256,11 +258,3 @@ def _beyond(plan: Plan, checked: tabular.Checked) -> list[str]:
     shown = [f"{name!r} ({n} of {tested} rows)" for name, n in counted if n >= _MANY * tested]
     said = "lie outside the range of the rows that methods are trained on there"
     return [f"Test rows {said}: {', '.join(shown[:_SHOWN])}."] if shown else []
-
-
-def _some_rows(checked: tabular.Checked, most: int) -> tabular.Checked:
-    n = len(checked.frame)
-    if n <= most:
-        return checked
-    some = np.sort(rng_of("own", "all rows").choice(n, most, replace=False))
-    return replace(checked, frame=checked.frame.iloc[some])

@@ -77,7 +77,7 @@ def ranked(splits: pd.DataFrame, run: Run, overlap: float, rank_by: str) -> pd.D
     found["failed"] = splits["status"].eq(FAILED).groupby(splits["method"]).sum()
     wide = {
         name: splits.pivot(index="split", columns="method", values=name)[list(run.scores)]
-        for name in _VALUES
+        for name in (LOG_DENSITY, CRPS)
     }
     gains = wide[LOG_DENSITY].sub(wide[LOG_DENSITY].get(BASELINE, np.nan), axis=0)
     found["gain"] = gains.mean()
@@ -88,12 +88,10 @@ def ranked(splits: pd.DataFrame, run: Run, overlap: float, rank_by: str) -> pd.D
     values = wide[rank_by]
     ranks = values.rank(axis=1, ascending=rank_by == CRPS, na_option="bottom")
     found["mean_rank"] = ranks.mean()
-    better = found[rank_by] if rank_by == CRPS else -found[rank_by]
-    behind = found.index.isin(list(run.behind))
+    found["behind"] = found.index.isin(list(run.behind))
+    found["better"] = found[rank_by] if rank_by == CRPS else -found[rank_by]
     # A method that failed somewhere comes after all that did not.
-    found = found.assign(behind=behind, better=better).sort_values(
-        ["behind", "failed", "mean_rank", "better"]
-    )
+    found = found.sort_values(["behind", "failed", "mean_rank", "better"])
     found["rank"] = np.where(found["behind"], np.nan, np.arange(1, len(found) + 1))
     found["first_share"] = _shares(ranks.loc[:, found["failed"][ranks.columns] == 0])
     for name in values.columns.difference(found.index[:1]):

@@ -17,6 +17,7 @@ from kcde.pages import render as render_page
 from kcde.pages import style
 from kcde.pages import uri as data_uri
 from kcde.seeding import rng_of
+from kcde.selection import subsample
 from kcde.table_model import TableModel, regardless_of_groups
 
 if TYPE_CHECKING:
@@ -58,18 +59,17 @@ class Picture(NamedTuple):
 def render(found: "Comparison") -> str:
     """Return the page."""
     scored, skipped = scores_and_skipped(found)
-    rank = "CRPS" if found.rank_by == CRPS else "log density"
     notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
     if found.plan.kind == GROUPS:
         notes.append(regardless_of_groups(scored["method"]))
     content = {
+        "found": found,
         "y": found.checked.columns.y,
+        "taken": found.advice.method,
         "facts": facts(found),
-        "advice": found.advice.sentence,
         "cards": cards(found),
-        "warnings": found.warnings,
         "baseline": BASELINE,
-        "rank": rank,
+        "rank": "CRPS" if found.rank_by == CRPS else "log density",
         "ranking": ranking(found.table, found.rank_by),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
@@ -78,8 +78,6 @@ def render(found: "Comparison") -> str:
             for method in scored["method"]
             if method in found.run.scores
         ],
-        "taken": found.advice.method,
-        "model": found.model,
         "notes": " ".join([*filter(None, notes), f"kcde {kcde.__version__}."]),
     }
     if found.model is not None:
@@ -99,19 +97,17 @@ def cards(found: "Comparison") -> list[tuple[str, str, str]]:
     rows = found.table.set_index("method", drop=False)
     taken, y = rows.loc[found.advice.method], found.checked.columns.y
     other = rows.loc[BASELINE] if BASELINE in found.run.scores else None
-    beside = {
-        name: "" if other is None else f"{in_units(other[name])} without x"
-        for name in ("width_90", "error")
-    }
+    labels = {"width_90": "typical width of a 90% interval of", "error": "typical error of"}
     cards = [
         (
-            f"typical width of a 90% interval of {y}",
-            in_units(taken["width_90"]),
-            beside["width_90"],
-        ),
-        ("held-out rows in these intervals", f"{taken['coverage_90']:.0%}", "90% asked"),
-        (f"typical error of {y}", in_units(taken["error"]), beside["error"]),
+            f"{label} {y}",
+            in_units(taken[name]),
+            "" if other is None else f"{in_units(other[name])} without x",
+        )
+        for name, label in labels.items()
     ]
+    held = f"{taken['coverage_90']:.0%}"
+    cards.insert(1, ("held-out rows in these intervals", held, "90% asked"))
     if other is not None and found.advice.method != BASELINE:
         cards.append(("above the density without x, nats", _plus_minus(taken, "gain"), ""))
     if len(found.run.scores) > 1:
@@ -168,9 +164,7 @@ def _or_dash(value: float, form: str) -> str:
 
 def _plus_minus(row: pd.Series, name: str) -> str:
     value, error = row[name], row[f"{name}_stderr"]
-    if np.isnan(value):
-        return "–"
-    return f"{value:.3f}" if np.isnan(error) else f"{value:.3f} ± {error:.3f}"
+    return _or_dash(value, ".3f") + ("" if np.isnan(error) else f" ± {error:.3f}")
 
 
 def terminal(found: "Comparison") -> str:
@@ -191,13 +185,16 @@ def terminal(found: "Comparison") -> str:
 def python_lines(found: "Comparison") -> str:
     """Return lines of Python that fit the advised method again and predict with it."""
     columns = found.checked.columns
-    column = found.plan.column if found.plan.kind == GROUPS else None
     names = [each.name for each in columns.x]
-    levels = [name for name in names if name in found.levels]
-    asked = {"y": columns.y, "x": names} | ({} if column is None else {"groups": column})
-    asked |= {"levels": levels} if levels else {}
-    asked |= {} if found.missing == tabular.REFUSE else {"missing": found.missing}
-    asked |= {"log_y": True} if found.plan.log_y else {}
+    asked = {
+        "y": columns.y,
+        "x": names,
+        "groups": found.plan.column if found.plan.kind == GROUPS else None,
+        "levels": [name for name in names if name in found.levels],
+        "missing": None if found.missing == tabular.REFUSE else found.missing,
+        "log_y": found.plan.log_y,
+    }
+    asked = {name: value for name, value in asked.items() if value}
     return "\n".join(
         [
             "from kcde import tabular",
@@ -292,7 +289,8 @@ def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
     target = pd.Series(checked.columns.target(frame), frame.index)
     centre = frame.astype(str).mode().iloc[0].to_dict() | numbers.median().to_dict()
     centre = {each.name: centre[each.name] for each in checked.columns.x}
-    some = numbers.assign(**{checked.columns.y: target}).iloc[_some(len(frame), _DRAWN)]
+    drawn = subsample(len(frame), _DRAWN, rng_of("own", "shown"))
+    some = numbers.assign(**{checked.columns.y: target}).iloc[drawn]
     size = numbers.corrwith(target, method="spearman").abs()
     found = []
     for name in size.nlargest(MOST_FANS).index:
@@ -327,22 +325,15 @@ def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) 
 def unlikely(found: "Comparison") -> dict:
     """Return the test rows with the lowest held-out log density, as a header and cells."""
     method, checked = found.advice.method, found.checked
-    frame = pd.DataFrame()
-    arrays = {"place": "test", "log p(y|x)": "log_density", "F(y|x)": "pit"}
-    for name, array in arrays.items():
-        frame[name] = _values(found, method, array)
-    lowest = frame.sort_values("log p(y|x)").drop_duplicates("place").head(_UNLIKELY)
-    rows = checked.frame.iloc[lowest["place"]]
-    shown = pd.concat(
-        [
-            rows.index.to_series(index=lowest.index).map(tabular.row_number).rename("row"),
-            rows[[checked.columns.y]].set_index(lowest.index),
-            lowest.drop(columns="place"),
-            rows[[each.name for each in checked.columns.x[:MOST_COLUMNS]]].set_index(lowest.index),
-        ],
-        axis=1,
-    )
-    return {"header": list(shown), "cells": [list(map(_text, row)) for row in shown.to_numpy()]}
+    names = ("test", "log_density", "pit")
+    frame = pd.DataFrame({name: _values(found, method, name) for name in names})
+    lowest = frame.sort_values("log_density").drop_duplicates("test").head(_UNLIKELY)
+    y, x = checked.columns.y, [each.name for each in checked.columns.x[:MOST_COLUMNS]]
+    rows = checked.frame.iloc[lowest["test"]]
+    values = (lowest["log_density"], lowest["pit"], *(rows[name] for name in x))
+    cells = zip(map(tabular.row_number, rows.index), rows[y], *values, strict=True)
+    header = ["row", y, "log p(y|x)", "F(y|x)", *x]
+    return {"header": header, "cells": [list(map(_text, row)) for row in cells]}
 
 
 def _text(value) -> str:
@@ -350,7 +341,3 @@ def _text(value) -> str:
         return str(value)
     # Whole numbers with all their digits: a price, a year, a time in seconds.
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{float(value):.4g}"
-
-
-def _some(n: int, most: int) -> np.ndarray:
-    return np.arange(n) if n <= most else np.sort(rng_of("own", "shown").choice(n, most, False))

@@ -42,6 +42,7 @@ from kcde.files import atomic, read_arrays, read_object, refused
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES
 from kcde.seeding import rng_of, seed_of
+from kcde.selection import subsample
 from kcde.table_model import unfitted, usable
 
 RANDOM, GROUPS, FORWARD = "random", "groups", "forward"
@@ -78,30 +79,17 @@ class Split:
     train: np.ndarray
     test: np.ndarray
 
-    @property
-    def overlap(self) -> float:
-        """Test rows over training rows, for `kcde.metrics.paired_t_test`."""
-        return len(self.test) / len(self.train)
 
-
-def random_splits(n: int, count: int, seed: int) -> list[Split]:
-    """Return random splits with a fifth of n rows to test on."""
-    held = max(1, round(TEST_SHARE * n))
-    orders = (rng_of("own", "split", seed, i).permutation(n) for i in range(count))
-    return [Split(np.sort(order[held:]), np.sort(order[:held])) for order in orders]
-
-
-def group_splits(labels: Sequence, count: int, seed: int) -> list[Split]:
-    """Return random splits with a fifth of the groups to test on, by the group of each row."""
-    groups, names = pd.factorize(pd.Series(labels), sort=True)
-    if len(names) < FEWEST_GROUPS:
+def random_splits(groups: np.ndarray, count: int, seed: int, stream: str = "split") -> list[Split]:
+    """Return random splits with a fifth of the groups to test on, by the number of each row's."""
+    total, found = groups.max() + 1, []
+    if total < FEWEST_GROUPS:
         raise ValueError(
-            f"{len(names)} groups are too few to hold some out: at least {FEWEST_GROUPS} are needed"
+            f"{total} groups are too few to hold some out: at least {FEWEST_GROUPS} are needed"
         )
-    found = []
     for i in range(count):
-        order = rng_of("own", "groups", seed, i).permutation(len(names))
-        tested = np.isin(groups, order[: max(1, round(TEST_SHARE * len(names)))])
+        order = rng_of("own", stream, seed, i).permutation(total)
+        tested = np.isin(groups, order[: max(1, round(TEST_SHARE * total))])
         found.append(Split(np.flatnonzero(~tested), np.flatnonzero(tested)))
     return found
 
@@ -130,13 +118,8 @@ def forward_splits(times: np.ndarray, count: int) -> list[Split]:
 def limited(split: Split, train: int | None, test: int | None, seed: int) -> Split:
     """Return a split of at most so many rows, None for all; of more, random ones of them."""
     rng = rng_of("own", "rows", seed, len(split.train))
-    return Split(_some(split.train, train, rng), _some(split.test, test, rng))
-
-
-def _some(rows: np.ndarray, most: int | None, rng: np.random.Generator) -> np.ndarray:
-    if most is None or len(rows) <= most:
-        return rows
-    return np.sort(rng.choice(rows, size=most, replace=False))
+    parts = (split.train, train), (split.test, test)
+    return Split(*(rows[subsample(len(rows), most, rng)] for rows, most in parts))
 
 
 @dataclass(frozen=True)
@@ -171,14 +154,10 @@ class Plan:
     column: str | None = None
     log_y: bool = False
 
-    @property
-    def train_rows(self) -> int:
-        """Training rows of the largest split."""
-        return max(len(split.train) for split in self.splits)
-
     def overlap(self, numbers: Sequence[int]) -> float:
-        """Return the mean overlap of some splits."""
-        return float(np.mean([self.splits[i].overlap for i in numbers])) if numbers else 0.0
+        """Return test over training rows of some splits, for `kcde.metrics.paired_t_test`."""
+        shares = [len(self.splits[i].test) / len(self.splits[i].train) for i in numbers]
+        return float(np.mean(shares)) if numbers else 0.0
 
 
 def make(
@@ -207,11 +186,11 @@ def make(
     labels, y = None, checked.columns.target(checked.frame)
     if groups is not None:
         labels = pd.factorize(checked.frame[groups], sort=True)[0]
-        kind, whole = GROUPS, group_splits(labels, count, seed)
+        kind, whole = GROUPS, random_splits(labels, count, seed, "groups")
     elif time_column is not None:
         kind, whole = FORWARD, forward_splits(tabular.times(checked.frame, time_column), count)
     else:
-        kind, whole = RANDOM, random_splits(len(y), count, seed)
+        kind, whole = RANDOM, random_splits(np.arange(len(y)), count, seed)
     for i, each in enumerate(whole):
         if np.ptp(y[each.train]) == 0:
             raise ValueError(
@@ -262,7 +241,7 @@ def misleading(checked: tabular.Checked) -> list[str]:
     0, in a file that is not sorted by y.
     """
     said, frame, columns = [], checked.frame, checked.columns
-    dates = [name for name in columns.ignored if tabular.looks_like_date(frame[name])]
+    dates = [name for name in columns.ignored if tabular.classify(frame[name]).kind is tabular.DATE]
     if dates:
         said.append(
             f"Column {dates[0]!r} has dates, and random splits train on the future of the rows "
@@ -342,7 +321,6 @@ _MOST = 2.0  # times the declared seconds, or else its share, may a method take 
 _ROWS = 1000
 _UNKNOWN = (100.0, 2.0)  # of a method without declared cost
 _SHOWN = 200  # test rows of a split whose quantiles are computed: each may be a search
-_SEEDS = 2**32
 
 
 class Scored(NamedTuple):
@@ -355,7 +333,7 @@ class Scored(NamedTuple):
 def score(method: str, plan: Plan, rows: int, number: int) -> Scored:
     """Fit to so many rows of one split and score it; what fails is a result with its reason."""
     start = time.perf_counter()
-    seed, split = seed_of("own", "split", number) % _SEEDS, plan.splits[number]
+    seed, split = seed_of("own", "split", number) % 2**32, plan.splits[number]
     model = unfitted(method, seed, log_y=plan.log_y)
     split = limited(split, rows, max(2 * rows, _ROWS), number)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
@@ -438,7 +416,7 @@ def all_methods() -> list[str]:
     new = [name for name in estimator_names() if name not in covered and not usable(name)]
     new = [name for name in new if not getattr(estimators, name).tags.unconditional]
     rest = sorted(
-        {*_declared(), *new} - {BASELINE, *CONTENDERS}, key=lambda name: cost(name, _ROWS)
+        {*_declared(), *new} - {BASELINE, *CONTENDERS}, key=lambda name: (cost(name, _ROWS), name)
     )
     return [BASELINE, *CONTENDERS, *rest]
 
@@ -449,8 +427,6 @@ class Run:
 
     Attributes
     ----------
-    methods
-        Those that were asked for, the most useful first.
     rows
         Training rows of the last step.
     skipped
@@ -463,7 +439,6 @@ class Run:
         Method to the training rows that it reached, fewer than `rows`, and to its scores there.
     """
 
-    methods: list[str]
     rows: int = 0
     skipped: dict[str, str] = field(default_factory=dict)
     splits: list[int] = field(default_factory=list)
@@ -534,7 +509,7 @@ def run(
     """
     # A worker whose memory has grown is replaced, which is no matter.
     warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
-    steps, workers, found = sizes(plan), Workers(plan, budget, jobs), Run(list(names))
+    steps, workers, found = sizes(plan), Workers(plan, budget, jobs), Run()
     found.rows, found.splits = steps[0], list(range(min(FIRST_SPLITS, len(plan.splits))))
     reached = {}
     try:
@@ -567,11 +542,11 @@ def run(
 
 def sizes(plan: Plan) -> list[int]:
     """Return the training rows of each step; the last are all."""
-    found, rows = [], FIRST_ROWS
-    while 2 * rows <= plan.train_rows:
+    found, rows, most = [], FIRST_ROWS, max(len(split.train) for split in plan.splits)
+    while 2 * rows <= most:
         found.append(rows)
         rows *= GROWTH
-    return [*found, plan.train_rows]
+    return [*found, most]
 
 
 def _first_step(plan, method: str, found: Run, workers: Workers, share: float) -> str:

@@ -238,7 +238,7 @@ class Likelihood:
         nodes, most = len(centres) - len(Y), _MOST_NODES[len(self._sides)]
         if nodes > most:
             raise ValueError(f"bandwidths of y need {nodes} nodes, over {most}: take larger ones")
-        features = partial(likelihood.KernelFeatures.of_rows, rng=rng)
+        features = partial(likelihood.KernelFeatures, rng=rng)
         self._x = features(X, bandwidth_x, len(X))
         self._y = features(centres, bandwidth_y, len(centres))
         self._phi, self._psi = self._x(X), self._y(Y)
@@ -263,7 +263,7 @@ class Likelihood:
             sums = likelihood.Sums([phi], self._grid(finer))
             objective = likelihood.Objective(sums, cross, [len(phi)])
             given = theta, self._preconditioner, factor
-            theta = likelihood.minimise(objective, *given, **options).theta
+            theta = likelihood.minimise(objective, *given, **options)[0]
             grids = self._grid(finer), self._grid(2 * finer)
             log_z = [likelihood.log_normalisers(phi, theta, grid) for grid in grids]
             if np.mean(np.abs(log_z[1] - log_z[0])) <= _MOVED:

@@ -230,13 +230,9 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         callable
             Maps X (n, d_x) to shape (n, q).
         """
-        log_at = self.log_density_at(Y)
-
-        def at(X):
-            log_density = log_at(X)
-            return array_namespace(log_density).exp(log_density)
-
-        return at
+        Y = self._check_outputs(Y)
+        log_at, xp = self.log_density_at(Y), array_namespace(Y)
+        return lambda X: xp.exp(log_at(X))
 
     def score(self, X, Y) -> float:
         """Return the mean log density of the pairs, nats: larger is better.

@@ -72,8 +72,8 @@ class LowRankFamily(ConditionalDensity):
         X, Y = source.take(subsample(n, likelihood.PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
-        self._x = likelihood.KernelFeatures.of_rows(X, sigma_x, rank_x, rng)
-        self._y = likelihood.KernelFeatures.of_rows(Y, sigma_y, rank_y, rng)
+        self._x = likelihood.KernelFeatures(X, sigma_x, rank_x, rng)
+        self._y = likelihood.KernelFeatures(Y, sigma_y, rank_y, rng)
         scales = likelihood.scales(source)
         self._range, self._fade = scales.range_x, np.minimum(sigma_x, scales.x)
         self._span = likelihood.support(*scales.span.tolist(), self._y, self.base)
@@ -111,8 +111,9 @@ class LowRankFamily(ConditionalDensity):
                 here = preconditioner.at(likelihood.spread(some, theta, grid).covariance)
                 sums = rows.sums(grid.astype(rows.dtype))
                 objective = likelihood.Objective(sums, cross[None], [len(rows)])
-                found = likelihood.minimise(objective, theta, here, regularization, **options)
-                self.iterations_, theta = self.iterations_ + found.iterations, found.theta
+                given = objective, theta, here, regularization
+                theta, taken = likelihood.minimise(*given, **options)
+                self.iterations_ += taken
                 if not self._needs_more_nodes(some, theta):
                     break
                 self._finer *= 2

@@ -82,7 +82,7 @@ class LogScaled(Wrapper):
         """Return E[f(Y)|x], shape (n, q)."""
 
         def of_log(t):
-            return f(self._exp(array_namespace(t).clip(t, max=self.highest_)))
+            return f(_exp(array_namespace(t).clip(t, max=self.highest_)))
 
         return self._inside.conditional_expectation(of_log, X)
 
@@ -112,16 +112,16 @@ class LogScaled(Wrapper):
 
     def quantile(self, X, p):
         """Return the p-quantiles of y given x: (n,), or (n, k) for k of them."""
-        return self._exp(self._inside.quantile(X, p))
+        return _exp(self._inside.quantile(X, p))
 
     def interval(self, X, level: float):
         """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        return self._exp(self._inside.interval(X, level))
+        return _exp(self._inside.interval(X, level))
 
     def sample(self, X, n: int, random_state):
         """Draw y: shape (n, k) after a fit to y (n,), else (n, k, 1)."""
-        return self._exp(self._inside.sample(X, n, random_state))
+        return _exp(self._inside.sample(X, n, random_state))
 
-    @staticmethod
-    def _exp(values):
-        return array_namespace(values).exp(values)
+
+def _exp(values):
+    return array_namespace(values).exp(values)

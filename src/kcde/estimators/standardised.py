@@ -12,17 +12,14 @@ from kcde.estimators._shared.units import Units, without_standardising
 from kcde.estimators.base import ConditionalDensity
 
 
-def _inner(*names: str) -> list[Callable]:
-    """Return methods that are those of the density inside."""
+def _inner(name: str) -> Callable:
+    """Return a method that is that of the density inside."""
 
-    def forwarded(name: str) -> Callable:
-        @wraps(getattr(ConditionalDensity, name))
-        def method(self, *arguments, **keywords):
-            return getattr(self._inside, name)(*arguments, **keywords)
+    @wraps(getattr(ConditionalDensity, name))
+    def method(self, *arguments, **keywords):
+        return getattr(self._inside, name)(*arguments, **keywords)
 
-        return method
-
-    return [forwarded(name) for name in names]
+    return method
 
 
 class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
@@ -37,10 +34,11 @@ class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
     def _inside(self):
         return self._check_fitted().estimator_
 
-    log_density, log_density_at, density_at = _inner("log_density", "log_density_at", "density_at")
-    conditional_expectation, mean, variance = _inner("conditional_expectation", "mean", "variance")
-    cdf, crps, cdf_and_crps, quantile = _inner("cdf", "crps", "cdf_and_crps", "quantile")
-    interval, sample = _inner("interval", "sample")
+    log_density, log_density_at = _inner("log_density"), _inner("log_density_at")
+    density_at, sample = _inner("density_at"), _inner("sample")
+    conditional_expectation = _inner("conditional_expectation")
+    mean, variance, cdf, crps = map(_inner, ("mean", "variance", "cdf", "crps"))
+    cdf_and_crps, quantile, interval = map(_inner, ("cdf_and_crps", "quantile", "interval"))
     predict, std = Distribution.predict, Distribution.std
     pdf, plot, score = Distribution.pdf, Distribution.plot, ConditionalDensity.score
 

@@ -31,7 +31,7 @@ def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", **g
             said |= {"seconds": 1.0, "n_train": 40, "n_test": tested}
             found[method].append(Scored(said, {}))
     count = max(map(len, scores.values()), default=0)
-    run = Run(list(scores), 40, splits=list(range(count)), scores=found, **given)
+    run = Run(40, splits=list(range(count)), scores=found, **given)
     split = Split(np.arange(40), np.arange(10))
     plan = Plan("", given.get("kind", "forward"), (split,) * 6, None, None, column="when")
     splits = by_split(run)

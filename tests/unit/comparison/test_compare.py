@@ -230,7 +230,7 @@ def test_what_fails_is_a_result_with_the_reason(plan, monkeypatch, error):
     monkeypatch.setattr(running, "_scores", fail)
     said = running.score(GP, plan, 500, 0).said
     assert (said["status"], said["detail"]) == ("failed", f"{type(error).__name__}: {error}")
-    run = running.Run([GP], 500, scores={GP: []}, splits=[])
+    run = running.Run(500, scores={GP: []}, splits=[])
     assert not len(by_split(run))
 
 

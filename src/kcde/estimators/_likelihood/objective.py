@@ -17,7 +17,7 @@ from kcde.estimators._shared.floored import LocationScale
 from kcde.estimators._shared.rows import by_blocks, check_rows, check_same_length
 from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.kernels import GaussianKernel
-from kcde.linalg import PivotedCholesky, pivoted_cholesky
+from kcde.linalg import pivoted_cholesky
 from kcde.memory import free_bytes
 from kcde.panels import Pieces, cover, is_wide, mass_outside, neighbourhoods
 from kcde.selection import subsample
@@ -36,17 +36,13 @@ class KernelFeatures:
     On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·).
     """
 
-    def __init__(self, factor: PivotedCholesky):
-        self._factor, self.rank = factor, factor.B.shape[1]
-
-    @classmethod
-    def of_rows(cls, points, bandwidth, rank: int, rng: np.random.Generator):
-        """Choose at most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows."""
+    def __init__(self, points, bandwidth, rank: int, rng: np.random.Generator):
+        # At most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows.
         chosen = take_rows(points, subsample(points.shape[0], PIVOT_ROWS, rng))
         how = {"max_rank": min(rank, chosen.shape[0]), "store": False, "pivots": "rpcholesky"}
         kernel = GaussianKernel(bandwidth)
-        factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
-        return cls(factor)
+        self._factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
+        self.rank = self._factor.B.shape[1]
 
     @property
     def bandwidth(self) -> float:
@@ -362,17 +358,10 @@ class Preconditioner(NamedTuple):
         return self.vectors_x @ rotated @ self.vectors_y.T
 
 
-class Solution(NamedTuple):
-    """A minimiser: Θ (K, r_x, r_y), and iterations."""
-
-    theta: np.ndarray
-    iterations: int
-
-
 def minimise(
     objective, start: np.ndarray, preconditioner, regularization: float, *, iterations, tolerance
-) -> Solution:
-    """Minimise from `start` until a step gains less than `tolerance` nats."""
+) -> tuple[np.ndarray, int]:
+    """Return Θ from `start` on until a step gains less than `tolerance` nats, and iterations."""
     from scipy.optimize import minimize
 
     scale = preconditioner.scale(regularization)
@@ -385,8 +374,7 @@ def minimise(
     first = (preconditioner.forward(start) * scale).ravel()
     options = {"maxiter": iterations, "maxcor": 15, "ftol": tolerance, "gtol": 1e-9}
     found = minimize(value_and_gradient, first, jac=True, method="L-BFGS-B", options=options)
-    theta = preconditioner.backward(found.x.reshape(start.shape) / scale)
-    return Solution(theta, int(found.nit))
+    return preconditioner.backward(found.x.reshape(start.shape) / scale), int(found.nit)
 
 
 log = logging.getLogger(__name__)
@@ -475,14 +463,6 @@ class FeatureRows:
     def __len__(self) -> int:
         return len(self._source)
 
-    def phi(self) -> Iterator:
-        """Yield φ by blocks."""
-        if self._kept is not None:
-            yield from self._kept
-            return
-        for X, _ in self._source.blocks():
-            yield self._x.by_blocks(X, self.dtype)
-
     def moments(self) -> tuple[np.ndarray, Preconditioner]:
         """Return Σ φψᵀ/n, shape (r_x, r_y), and the preconditioner; one pass, which keeps φ."""
         n, kept, keep = len(self), [], None
@@ -512,17 +492,14 @@ class FeatureRows:
         def of(theta: np.ndarray) -> Partial:
             total, done = None, 0
             self._passes += 1
-            for number, phi in enumerate(self.phi()):
+            phis = (self._x.by_blocks(X, self.dtype) for X, _ in self._source.blocks())
+            for number, phi in enumerate(self._kept or phis):
                 part = (Sums([phi], grid) if kept is None else kept[number])(theta)
                 total = part if total is None else Partial(*map(np.add, total, part))
                 done += phi.shape[0]
-                self._say(done)
+                if time.monotonic() - self._said > _SAY_AFTER:
+                    self._said = time.monotonic()
+                    log.info("gradient %d: %d of %d rows", self._passes, done, len(self))
             return total
 
         return of
-
-    def _say(self, done: int) -> None:
-        """Log how far the passes are, each ten seconds."""
-        if time.monotonic() - self._said > _SAY_AFTER:
-            self._said = time.monotonic()
-            log.info("gradient %d: %d of %d rows", self._passes, done, len(self))

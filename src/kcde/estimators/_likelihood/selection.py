@@ -81,11 +81,7 @@ class HeldOut:
         values = xp.asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
-        self._inputs = lru_cache(_KEPT)(bind(_Inputs.of, X))
-
-    def inputs(self, widths: Widths, rank: int, seed: int) -> "_Inputs":
-        """Return φ, which candidates with the same σ_x share."""
-        return self._inputs(tuple(map(float, widths.x)), rank, seed)
+        self.inputs = lru_cache(_KEPT)(bind(_inputs, X))
 
     def relevance(self, seed: int) -> np.ndarray:
         """Return the ratios of the bandwidths of a Gaussian process with the same y, shape (d,)."""
@@ -114,18 +110,11 @@ def _type_for(rows):
     return xp.float32 if rows.shape[0] >= _FLOAT32_FROM else xp.float64
 
 
-class _Inputs(NamedTuple):
-    """Features of x, φ of the rows, and the generator that chose the centres, to go on from."""
-
-    features: likelihood.KernelFeatures
-    phi: object
-    rng: np.random.Generator
-
-    @classmethod
-    def of(cls, X, widths: tuple[float, ...], rank: int, seed: int) -> "_Inputs":
-        rng = np.random.default_rng(seed)
-        features = likelihood.KernelFeatures.of_rows(X, np.array(widths), rank, rng)
-        return cls(features, features.by_blocks(X, _type_for(X)), rng)
+def _inputs(X, widths: tuple[float, ...], rank: int, seed: int) -> tuple:
+    """Return φ of the rows, and the generator that chose the centres, to go on from."""
+    rng = np.random.default_rng(seed)
+    features = likelihood.KernelFeatures(X, np.array(widths), rank, rng)
+    return features.by_blocks(X, _type_for(X)), rng
 
 
 class _Outputs:
@@ -135,7 +124,7 @@ class _Outputs:
         ends = to_numpy(y)
         self._ends = float(ends.min()), float(ends.max())
         self._base, self._like, self._grids = base, y, {}
-        self.features = likelihood.KernelFeatures.of_rows(y, width, rank, rng)
+        self.features = likelihood.KernelFeatures(y, width, rank, rng)
         self.psi = self.features.by_blocks(y, _type_for(y))
         self._span = likelihood.support(*self._ends, self.features, base)
 
@@ -160,9 +149,10 @@ class _Problem:
 
     def __init__(self, rows: HeldOut, widths: Widths, ranks, seed: int):
         self._rows = rows
-        x = rows.inputs(widths, ranks[0], seed)
-        self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(x.rng))
-        self._phi, psi = x.phi, self._y.psi
+        # Candidates with the same σ_x share φ.
+        self._phi, rng = rows.inputs(tuple(map(float, widths.x)), ranks[0], seed)
+        self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(rng))
+        psi = self._y.psi
         kept = [take_rows(self._phi, kept) for kept in rows.kept]
         pairs = zip(kept, rows.kept, strict=True)
         cross = [to_numpy(phi.T @ take_rows(psi, kept)) / len(kept) for phi, kept in pairs]
@@ -216,7 +206,7 @@ class _Problem:
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
         preconditioner = self._preconditioner.at(here.covariance)
         given = theta, preconditioner, regularization
-        return likelihood.minimise(objective, *given, **options).theta
+        return likelihood.minimise(objective, *given, **options)[0]
 
     def _spread(self, theta: np.ndarray) -> likelihood.Spread:
         """Return the spread over y at Θ; that of the last Θ is kept, where the next fit starts."""
@@ -335,16 +325,14 @@ class Search:
 
     def _fit_column(self, column: int) -> None:
         for factor in (_FADE, _SHARPEN):
-            moved = False
+            before = self._widths
             for _ in range(_STEPS):
-                x = self._widths.x.copy()
+                x, y = self._widths.x.copy(), self._widths.y
                 x[column] *= factor
-                if not _NARROWEST < x[column] < _WIDEST:
+                within = _NARROWEST < x[column] < _WIDEST
+                if not (within and self._attempt(self._rows, Widths(x, y), self._near(), True)):
                     break
-                if not self._attempt(self._rows, Widths(x, self._widths.y), self._near(), True):
-                    break
-                moved = True
-            if moved:
+            if self._widths is not before:
                 return
 
     def _refine(self, given_x, given_y) -> None:

@@ -43,12 +43,8 @@ class Distribution(RowChecks):
         X = self._check_features(X)
         xp, mean = array_namespace(X), self.mean(X)
         centre = xp.mean(mean, axis=0)
-
-        def one_and_square(Y):
-            return xp.concat([xp.ones_like(Y[:, :1]), (Y - centre) ** 2], axis=1)
-
-        found = self.conditional_expectation(one_and_square, X)
-        return xp.clip(found[:, 1:] / found[:, :1] - (mean - centre) ** 2, min=0.0)
+        found = _renormalised(self, lambda Y: (Y - centre) ** 2, X)
+        return xp.clip(found - (mean - centre) ** 2, min=0.0)
 
     @limit_threads
     def mean(self, X):
@@ -67,15 +63,10 @@ class Distribution(RowChecks):
             Shape (n, d_y).
         """
         X = self._check_features(X)
-        xp = array_namespace(X)
-
-        def one_and_y(Y):
-            return xp.concat([xp.ones_like(Y[:, :1]), Y], axis=1)
 
         def of(rows):
             with numbered(np.arange(rows.start, rows.stop)):
-                found = self.conditional_expectation(one_and_y, X[rows, :])
-            return found[:, 1:] / found[:, :1]
+                return _renormalised(self, lambda Y: Y, X[rows, :])
 
         return by_blocks(of, X.shape[0], _ROWS_NUMBERS, like=X)
 
@@ -328,6 +319,17 @@ class Distribution(RowChecks):
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""
         return self.log_density_at(Y)
+
+
+def _renormalised(model, f: Callable, X):
+    """Return E[f(Y)|x] / E[1|x], shape (n, q), for checked X."""
+
+    def one_and_f(Y):
+        xp = array_namespace(Y)
+        return xp.concat([xp.ones_like(Y[:, :1]), f(Y)], axis=1)
+
+    found = model.conditional_expectation(one_and_f, X)
+    return found[:, 1:] / found[:, :1]
 
 
 def _remembering(at: Callable, width: int) -> Callable:

@@ -88,11 +88,8 @@ class TabulatedCdf:
 
     def _by_table(self, of: Callable, values: np.ndarray) -> np.ndarray:
         """Return what a method of a table gives for its rows of values, for all tables."""
-        start, parts = 0, []
-        for table in self._tables:
-            parts.append(of(table, values[start : start + len(table)]))
-            start += len(table)
-        return np.concatenate(parts)
+        parts = np.split(values, np.cumsum([len(table) for table in self._tables[:-1]], dtype=int))
+        return np.concatenate([of(*each) for each in zip(self._tables, parts, strict=True)])
 
 
 class _Table:

@@ -1,9 +1,11 @@
 """Limits small fits to one thread of the linear algebra libraries."""
 
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
-from functools import wraps
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import cache, wraps
+
+from threadpoolctl import ThreadpoolController
 
 # Seconds of a fit with one and with two threads, on two cores that nothing else uses, and on the
 # same while one other process is busy. Where the cores are shared, two threads wait for each other.
@@ -22,54 +24,36 @@ from functools import wraps
 #                                  1000   0.26   0.31   0.28   0.77
 #
 # The log density at 100 rows of a CDO of 150 rows takes 1.5 and 5 ms alone, 1.5 and 6 to 32 ms
-# beside the other process; that of a KCEF 2.3 and 32 ms. To enter and leave takes 10 µs.
+# beside the other process; that of a KCEF 2.3 and 32 ms. To enter and leave takes 30 µs.
 SMALL_ROWS = 2000
 """Largest number of rows of a fit, or of a prediction from such a fit, that uses one thread."""
 
 
-class _OneThread:
-    """A context in which BLAS has one thread, which may be entered within itself.
+_LOCK = threading.RLock()
+_libraries = cache(ThreadpoolController)
+"""A scan of what is loaded takes a millisecond or more, as long as a small fit."""
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Give BLAS one thread, also within itself.
 
     The number of threads belongs to the process, and threadpoolctl lets one Python thread at a time
-    set it. So the first that enters sets it, and puts it back when it leaves, and the context does
-    nothing in any other meanwhile.
+    set it: in any other the context does nothing meanwhile.
     """
-
-    def __init__(self):
-        self._lock, self._owner, self._depth = threading.Lock(), None, 0
-        self._controller = self._limit = None
-
-    def __enter__(self):
-        with self._lock:
-            if self._owner is None:
-                self._limit = self._libraries().limit(limits=1, user_api="blas")
-                self._owner = threading.get_ident()
-            self._depth += self._owner == threading.get_ident()
-
-    def __exit__(self, *_):
-        with self._lock:
-            if self._owner != threading.get_ident():
-                return
-            self._depth -= 1
-            if not self._depth:
-                self._owner = None
-                self._limit.restore_original_limits()
-
-    def _libraries(self):
-        # A scan of what is loaded takes a millisecond or more, as long as a small fit.
-        if self._controller is None:
-            from threadpoolctl import ThreadpoolController
-
-            self._controller = ThreadpoolController()
-        return self._controller
-
-
-_ONE_THREAD = _OneThread()
+    if not _LOCK.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _libraries().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _LOCK.release()
 
 
 def thread_limit(rows: int):
     """Return a context manager that limits BLAS to one thread if there are few rows."""
-    return _ONE_THREAD if rows <= SMALL_ROWS else nullcontext()
+    return _one_thread() if rows <= SMALL_ROWS else nullcontext()
 
 
 def limit_threads(method: Callable) -> Callable:
