@@ -16,12 +16,12 @@ PACKAGE = ROOT / "src/kcde"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 ROOMS = {
-    "data": (1150, ["data"]),
-    "experiments": (3296, ["experiments", "plan"]),
-    "methods": (380, ["methods"]),
-    "estimators": (8834, ["estimators"]),
+    "data": (1120, ["data"]),
+    "experiments": (3150, ["experiments", "plan"]),
+    "methods": (270, ["methods"]),
+    "estimators": (8690, ["estimators"]),
     "numerics": (
-        2216,
+        2085,
         [
             "arrays",
             "linalg",
@@ -37,12 +37,12 @@ ROOMS = {
             "model_file",
         ],
     ),
-    "evidence": (950, ["evidence"]),
-    "pages": (700, ["pages"]),
-    "papers": (4755, ["papers"]),
-    "table": (2058, ["comparison", "tabular", "table_model"]),
+    "evidence": (935, ["evidence"]),
+    "pages": (675, ["pages"]),
+    "papers": (4640, ["papers"]),
+    "table": (2030, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        787,
+        800,
         [
             "cli",
             "scores",
@@ -58,7 +58,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 716
-TESTS = 14065
+TESTS = 14335
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20
