@@ -15,7 +15,7 @@ class Exact(LinearGaussian):
 
     def _fit(self, X, Y):
         super()._fit(X, Y)
-        self._std = np.std(Y - self._ridge.predict(X), axis=0)
+        self.residual_std_ = np.std(Y - self._ridge.predict(X), axis=0)
 
 
 @pytest.fixture
