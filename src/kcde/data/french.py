@@ -21,10 +21,11 @@ MISSING = (-99.99, -999.0)  # codes of missing returns in these files
 class ExcessReturns:
     """Excess returns of consecutive trading days.
 
-    `returns` (t, p) in percent, NaN where one is missing; `sha256` has the checksums of the files
-    of returns and of risk-free returns.
+    `dates` (t,) are YYYYMMDD, ascending; `returns` (t, p) in percent, NaN where one is missing;
+    `sha256` has the checksums of the files of returns and of risk-free returns.
     """
 
+    dates: np.ndarray
     returns: np.ndarray
     sha256: tuple[str, str]
 
@@ -76,7 +77,7 @@ def excess_returns(
         lacking = f"{without.sum()} days of {data.name} (first: {dates[without][0]})"
         raise ValueError(f"data set {free.name} has no risk-free return of {lacking}")
     excess = returns - _known(free.Y)[place, :1]
-    return ExcessReturns(excess, (data.sha256, free.sha256))
+    return ExcessReturns(dates, excess, (data.sha256, free.sha256))
 
 
 def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
