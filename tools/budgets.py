@@ -40,9 +40,9 @@ ROOMS = {
     "evidence": (935, ["evidence"]),
     "pages": (675, ["pages"]),
     "papers": (4640, ["papers"]),
-    "table": (2030, ["comparison", "tabular", "table_model"]),
+    "table": (2035, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        800,
+        815,
         [
             "cli",
             "scores",
@@ -58,7 +58,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 716
-TESTS = 14335
+TESTS = 14345
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -104,6 +104,8 @@ Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 _LATEST = "Of time: the latest rows calibrate --conformal."
 _KEPT = "Columns to carry to the predictions, as a key; repeatable."
 
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*(e[+-]?\d+)?$)", re.IGNORECASE)
+
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -232,7 +234,8 @@ def predict_command(
     The columns must be those of the training data, and those to --keep. Rows with missing values,
     text in numbers or unseen levels have empty predictions, and are counted; so are rows outside
     the range of the training rows. Where the file has y, the log density of each row is added.
-    Intervals are calibrated if the fit was --conformal.
+    Intervals are calibrated if the fit was --conformal. Kept text that begins like a formula of a
+    spreadsheet (= + - @) has an apostrophe before it; numbers stay.
 
     \b
     kcde predict price.kcde new.csv --out predictions.csv
@@ -253,9 +256,18 @@ def predict_command(
     frame = tabular.read(data, **reading)
     asked = {"interval": interval, "density": at, "keep": kept}
     table = fitted.predictions(frame, levels, **asked, say=partial(typer.echo, err=True))
+    for name in kept:
+        table[name] = table[name].map(_inert)
+    table = table.rename(columns=dict(zip(kept, map(_inert, kept), strict=True)))
     with atomic(out) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")
+
+
+def _inert(cell: object) -> object:
+    """Return a cell that no spreadsheet runs: an apostrophe precedes text like a formula."""
+    runs = isinstance(cell, str) and _FORMULA.match(cell)
+    return f"'{cell}" if runs else cell
 
 
 @app.command("houses")

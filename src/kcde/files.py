@@ -74,13 +74,24 @@ def require_small(file: zipfile.ZipFile, size: int) -> None:
     entries = file.infolist()
     if len({each.filename for each in entries}) < len(entries):
         raise ValueError("it has a part twice")
-    if sum(each.file_size for each in entries) > _PACKED * size + _SMALL:
+    require_ratio(sum(each.file_size for each in entries), size)
+
+
+def require_ratio(unpacked: int, size: int) -> None:
+    """Refuse what unpacks to far more than it is."""
+    if unpacked > _PACKED * size + _SMALL:
         raise ValueError(f"it would unpack to more than {_PACKED} times its size")
+
+
+def part_of(file: zipfile.ZipFile, name: str) -> bytes:
+    """Return a part of an archive: as many bytes as it says to have, whatever it unpacks to."""
+    with file.open(name) as part:
+        return part.read(file.getinfo(name).file_size)
 
 
 def array_in(file: zipfile.ZipFile, name: str) -> np.ndarray:
     """Return an array of an archive, which is as long as its header says."""
-    content = file.read(name)
+    content = part_of(file, name)
     buffer = io.BytesIO(content)
     version = np.lib.format.read_magic(buffer)
     if version != (1, 0):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from kcde.files import array_in, atomic, refused, require_small
+from kcde.files import array_in, atomic, part_of, refused, require_small
 from kcde.provenance import source
 
 FORMAT = 2
@@ -98,7 +98,7 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
         raise FileNotFoundError(f"there is no model {path}")
     with refused(path, "is no model that can be read"), zipfile.ZipFile(path) as file:
         require_small(file, path.stat().st_size)
-        content = json.loads(file.read(_JSON))
+        content = json.loads(part_of(file, _JSON))
         if content.get("format") != FORMAT:
             raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
         reader = _Reader(file)

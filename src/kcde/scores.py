@@ -20,6 +20,8 @@ _OF_FIT = ["experiment", "dataset", "dim", "setting", "method", "variant", "spli
 _OF_CELL = ["n_train", "n_test", "metric", "value", "stderr", "unit", "seconds", "status", "detail"]
 COLUMNS = [*_OF_FIT, *_OF_CELL, "backend", "dtype", "seed"]
 
+_NUMBERS = ["dim", "split", "n_train", "n_test", "value", "stderr", "seconds", "seed"]
+
 STATUSES = ("ok", "failed", "not-run")
 
 _MEASURED = ("s", "samples/s", "MiB")  # units of what is another number each time
@@ -129,25 +131,28 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _checked(path: Path) -> pd.DataFrame:
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+    packed = path.suffix == ".gz"
+    about = read_object(path.with_suffix("").with_suffix(".json") if packed else _beside(path))
+    about = about or {}
+    if packed and about.get("sha256") != hashlib.sha256(path.read_bytes()).hexdigest():
+        raise ValueError("it was changed, or no .json beside it has its checksum")
+    with (gzip.open if packed else open)(path, "rb") as file:
         content = file.read(_LARGEST)
     frame = pd.read_csv(io.BytesIO(content), dtype={"setting": str, "detail": str})
     if list(frame.columns) != COLUMNS:
         raise ValueError(f"its columns are no {COLUMNS}")
     if unknown := ", ".join(sorted(set(map(str, frame["status"])) - set(STATUSES))):
         raise ValueError(f"it has status {unknown}; known: {', '.join(STATUSES)}")
-    packed = path.suffix == ".gz"  # whose own checksum is that of gzip
-    about = (
-        read_object(path.with_suffix("").with_suffix(".json") if packed else _beside(path)) or {}
-    )
     wanted = about.get("rows")
     if len(frame) != wanted or not len(frame) or content[-1:] != b"\n":
         of_all = f" of {wanted}" if wanted else " and nothing says how many belong to it"
         raise ValueError(f"it is incomplete: it has {len(frame)} rows{of_all}")
     if not packed and about.get("sha256_unmeasured") != _digest(content):
         raise ValueError("it was changed after its job had written it")
-    values = pd.to_numeric(frame["value"], errors="coerce")
-    if not np.isfinite(values[frame["status"] == "ok"]).all():
+    # The checksum leaves out what is measured.
+    if words := [name for name in _NUMBERS if frame[name].dtype.kind not in "iuf"]:
+        raise ValueError(f"it has words in the columns {', '.join(words)}")
+    if not np.isfinite(frame.loc[frame["status"] == "ok", "value"]).all():
         raise ValueError("it has values that are no numbers with the status ok")
     return frame
 

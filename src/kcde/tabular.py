@@ -19,7 +19,6 @@ import hashlib
 import math
 import re
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -29,6 +28,7 @@ from typing import Any, TextIO
 import numpy as np
 import pandas as pd
 
+from kcde.files import require_ratio
 from kcde.names import nearest
 
 _UNLIKE, _MORE_THAN_CHANCE = 0.25, 10.0  # of the rows; times as many pairs that are alike
@@ -490,6 +490,10 @@ def read(
             f"{path} is not .csv, .tsv or .txt (also .gz), .parquet, .feather or .arrow{remedy}"
         )
     try:
+        if path.suffix.lower() == ".gz":
+            with gzip.open(path) as packed:
+                while packed.read(2**20):
+                    require_ratio(packed.tell(), path.stat().st_size)
         if kind in _TEXT:
             frame = _read_csv(path, _SPELT.get(delimiter, delimiter), decimal, set(text))
         else:
@@ -503,7 +507,7 @@ def read(
             f"{path} is not in UTF-8: save it as UTF-8, or convert it with iconv -t UTF-8 -f "
             "WINDOWS-1252, UTF-16 or what else it is in"
         ) from None
-    except (ValueError, OSError, EOFError, zlib.error) as error:
+    except Exception as error:  # the libraries raise whatever a file leads them to
         raise ValueError(f"{path} cannot be read: {error}") from None
     if words := [word.strip() for word in na]:
         codes = pd.to_numeric(pd.Series(words), errors="coerce").dropna()

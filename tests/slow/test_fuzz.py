@@ -24,6 +24,7 @@ import pytest
 from kcde import scores, tabular
 from kcde.comparison import running
 from kcde.data import catalogue
+from kcde.evidence import tracked
 from kcde.experiments.base import Experiment, Outcome, parameter
 from kcde.experiments.runner import run
 from kcde.papers import registry
@@ -122,7 +123,7 @@ def of_zip(content, rng):
     return stream.getvalue()
 
 
-OF = {".csv": of_csv, ".json": of_json, ".npz": of_zip, ".kcde": of_zip}
+OF = {".csv": of_csv, ".json": of_json, ".npz": of_zip, ".kcde": of_zip, ".gz": of_bytes}
 
 
 def of_scores(folder):
@@ -132,6 +133,8 @@ def of_scores(folder):
         yield folder / f"LSCDE.{end}", lambda: scores.read([folder / "LSCDE.csv"])
     for end in ("npz", "json"):
         yield folder / f"LSCDE.{end}", lambda: scores.arrays_beside(folder / "LSCDE.csv")
+    packed, _ = tracked.write([folder / "LSCDE.csv"], folder, "laptop")
+    yield packed, lambda: scores.read([packed])
 
 
 def of_parts(folder):

@@ -41,6 +41,7 @@ from kcde.experiments.base import FAILURES
 from kcde.files import atomic, read_arrays, read_object, refused
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES
+from kcde.scores import digest_of_arrays
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import subsample
 from kcde.table_model import unfitted, usable
@@ -380,7 +381,8 @@ def path_of(plan: Plan, method: str, rows: int, number: int) -> Path:
 def write(plan: Plan, method: str, rows: int, number: int, scored: Scored) -> None:
     """Keep the result of a split."""
     with atomic(path_of(plan, method, rows, number)) as temporary:
-        np.savez(temporary, said=json.dumps(scored.said), **scored.arrays)
+        whole = {"said": np.array(json.dumps(scored.said)), **scored.arrays}
+        np.savez(temporary, sha256=digest_of_arrays(whole), **whole)
 
 
 def read(plan: Plan, method: str, rows: int, number: int) -> Scored | None:
@@ -389,6 +391,8 @@ def read(plan: Plan, method: str, rows: int, number: int) -> Scored | None:
     try:
         with refused(path, "is damaged"):
             arrays = read_arrays(path)
+            if str(arrays.pop("sha256")) != digest_of_arrays(arrays):
+                raise ValueError("it was changed")
             return Scored(json.loads(str(arrays.pop("said"))), arrays)
     except (FileNotFoundError, ValueError):
         return None

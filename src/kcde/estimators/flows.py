@@ -141,10 +141,10 @@ class ConditionalFlow(Pushforward):
         return self._line(X)[1] ** 2 if self.n_outputs_ == 1 else self.moments_of_draws(X)[1]
 
     def moments_of_draws(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Return mean and variance of 1000 draws at each row of X, as the authors of cdo predict.
+        """Return mean and variance of 1000 draws at each row of X (n, d_x), shape (n, d_y) each.
 
-        The seed is fixed. The draws of a row follow on those of the rows before it, so that they
-        depend on its place in X.
+        So the authors of cdo predict. The seed is fixed. The draws of a row follow on those of the
+        rows before it, so that they depend on its place in X.
         """
         X = self._check_features(X)
         rng = rng_of("moments", self.random_state)

@@ -27,7 +27,7 @@ import pandas as pd
 import yaml
 
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide
-from kcde.files import read_object
+from kcde.files import read_object, refused
 from kcde.names import AS_PUBLISHED, OURS
 from kcde.pages import building
 from kcde.papers import published, registry
@@ -169,7 +169,12 @@ def read(into: str | Path) -> pd.DataFrame:
     path = Path(into) / NAME
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS)
-    return pd.read_csv(path, dtype=str, keep_default_na=False)
+    return _decisions(path)
+
+
+def _decisions(path: str | Path) -> pd.DataFrame:
+    with refused(path, "is no table of decisions", "restore it, or make it with `snakemake`"):
+        return pd.read_csv(path, dtype=str, keep_default_na=False)[COLUMNS]
 
 
 def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> pd.DataFrame:
@@ -177,8 +182,8 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
 
     Of a folder of outputs that is `tracked` the decisions of other artefacts and scales stay.
     """
-    found = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in files]
-    table = pd.concat([pd.DataFrame(columns=COLUMNS), *found], ignore_index=True)
+    found = [pd.DataFrame(columns=COLUMNS), *map(_decisions, files)]
+    table = pd.concat(found, ignore_index=True)
     if tracked is not None:
         kept, source = read(tracked), ["artefact", "scale"]
         made = pd.MultiIndex.from_frame(table[source])

@@ -19,7 +19,7 @@ from kcde import pages
 from kcde.evidence import readings
 from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, UNDECIDED, obstacle_in
 from kcde.evidence.verdicts import BETTER, COMPATIBLE, DIFFERENT, RULES, UNINFORMATIVE, WORSE
-from kcde.files import atomic, staged
+from kcde.files import atomic, refused, staged
 from kcde.names import AS_PUBLISHED, nearest
 from kcde.pages import display, number, pipe_table, render, significant, uri
 from kcde.papers import published
@@ -92,11 +92,12 @@ def write(frame: pd.DataFrame, into: str | Path, scale: str) -> list[Path]:
 def read(into: str | Path) -> pd.DataFrame:
     """Return the tracked scorecard in a folder of outputs, as `build` returns it to six digits."""
     path = Path(into) / TABLE
+    remedy = f"make it with `kcde scorecard --into {into}`"
     if not path.exists():
-        raise FileNotFoundError(
-            f"there is no scorecard at {path}: make it with `kcde scorecard --into {into}`"
-        )
-    return _without_gaps(pd.read_csv(path))
+        raise FileNotFoundError(f"there is no scorecard at {path}: {remedy}")
+    with refused(path, "is no scorecard", remedy):
+        frame = pd.read_csv(path)[COLUMNS]
+        return _without_gaps(frame.astype(dict.fromkeys(_NUMBERS, float)))
 
 
 def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
