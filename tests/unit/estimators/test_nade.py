@@ -1,6 +1,10 @@
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -246,3 +250,14 @@ def test_a_training_that_diverges_is_an_error(pairs):
         NADE(**QUICK, learning_rate=1e30).fit(X, Y)
     with pytest.raises(ValueError, match="no candidate has a finite"):
         NADE(hidden_units=2, epochs=2, learning_rate=1e30).fit(X, Y)
+
+
+@pytest.mark.nightly
+def test_a_job_that_compiles_writes_what_one_that_loads_does(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": f"{tmp_path / 'programs'}"}
+    command = [sys.executable, "-m", "kcde", "run", "joint", "grid-60", "NADE", "--scale", "smoke"]
+    files = [tmp_path / "compiles.csv", tmp_path / "loads.csv"]
+    for path in files:
+        subprocess.run([*command, "-o", path], env=environment, check=True)
+    one, other = (pd.read_csv(path)["value"].tolist() for path in files)
+    assert one == other

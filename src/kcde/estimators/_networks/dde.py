@@ -172,19 +172,16 @@ def _backward(parameters, gradients, at, learns):
         for k in range(1, len(last)):
             for j in range(top.shape[1]):
                 above[i, j] += last[k, i] * at.d_outputs[k, j]
-    masked(above, top, d_biases[depth])
+    masked(above, top, at.ones, d_biases[depth])
     if learns:
         np.dot(at.d_outputs, top.T, d_last)
-        for k in range(len(last)):
-            d_bias[k] = _0
-            for j in range(top.shape[1]):
-                d_bias[k] += at.d_outputs[k, j]
+        np.dot(at.d_outputs, at.ones, d_bias)
     for layer in range(depth - 1, -1, -1):
         above, below = at.d_hidden[(layer + 1) % 2], at.d_hidden[layer % 2]
         if learns:
             np.dot(above, at.hidden[layer].T, d_weights[layer])
         np.dot(weights[layer].T, above, below)
-        masked(below, at.hidden[layer], d_biases[layer])
+        masked(below, at.hidden[layer], at.ones, d_biases[layer])
     if not learns:
         np.dot(at.first.T, at.d_hidden[0], at.d_inputs)
         return
@@ -259,15 +256,15 @@ def _basis(problem, features, row, Y, column, slope, out):
 
 
 @compiled
-def _pull(problem, features, weights, slopes, y, k):
-    """Return the derivative of f in the k-th dimension of y."""
-    place, factor, total = _0, _1, _0
+def _pull(problem, features, slopes, y, k, distances):
+    """Return the derivative of f in the k-th dimension of y, of slopes times the weights of f."""
+    place, factor = _0, _1
     if not features:
         place = problem.inverse_y[k] * y
         factor = np.float32(2.0) * problem.inverse_y[k]
-    for j in range(len(weights)):
-        total += weights[j] * slopes[j] * (problem.anchors[k, j] - place)
-    return factor * total
+    for j in range(len(slopes)):
+        distances[j] = problem.anchors[k, j] - place
+    return factor * np.dot(slopes, distances)
 
 
 @compiled
@@ -276,39 +273,31 @@ def f_values(weights, problem, features, rows, Y, out):
     values = np.empty(len(weights), np.float32)
     for i in range(len(rows)):
         _basis(problem, features, rows[i], Y, i, False, values)
-        out[i] = _0
-        for j in range(len(values)):
-            out[i] += weights[j] * values[j]
+        out[i] = np.dot(weights, values)
 
 
 @compiled
 def mean_kernel(A, B):
     """Return the mean of exp(-|a - b|²) over the columns of A (d, n) and B (d, N)."""
     total, distances = 0.0, np.empty(B.shape[1], np.float32)
+    ones = np.ones_like(distances)
     for i in range(A.shape[1]):
         distances[:] = _0
         for k in range(len(A)):
             for j in range(B.shape[1]):
                 distances[j] += (A[k, i] - B[k, j]) * (A[k, i] - B[k, j])
-        of_row = _0
         for j in range(B.shape[1]):
-            of_row += exp(-distances[j])
-        total += of_row
+            distances[j] = exp(-distances[j])
+        total += np.dot(distances, ones)
     return total / (A.shape[1] * B.shape[1])
 
 
 @compiled
 def penalty_gradient(problem, features, weights):
     """Return the gradient of η/2 ‖f‖² in the weights."""
-    smooth = np.empty_like(weights)
-    for i in range(len(weights)):
-        total = weights[i]
-        if len(problem.gram) and not features:
-            total = _0
-            for j in range(len(weights)):
-                total += problem.gram[i, j] * weights[j]
-        smooth[i] = problem.penalty * total
-    return smooth
+    if len(problem.gram) and not features:
+        return problem.penalty * np.dot(problem.gram, weights)
+    return problem.penalty * weights
 
 
 @compiled
@@ -355,7 +344,7 @@ def _update_dual(state, recipe, dual, nu, gradients, gradient):
 @compiled
 def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, work, count):
     """Update g by the gradient of w mean ν - mean f at what it draws at rows from `start` on."""
-    (g, nu), (d_g, d_nu), (values, gradient) = nets, gradients, work
+    (g, nu), (d_g, d_nu), (values, distances, gradient) = nets, gradients, work
     size = recipe.batch_size
     for i in range(size):
         dual.d_outputs[0, i] = recipe.dual_weight / np.float32(size)
@@ -363,8 +352,11 @@ def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, w
     _backward(nu, d_nu, dual, False)
     for i in range(size):
         _basis(problem, recipe.features, rows[start + i], own.outputs, i, True, values)
+        for j in range(len(values)):
+            values[j] *= state.f[j]
         for k in range(len(own.outputs)):
-            pulled = _pull(problem, recipe.features, state.f, values, own.outputs[k, i], k)
+            y = own.outputs[k, i]
+            pulled = _pull(problem, recipe.features, values, y, k, distances)
             own.d_outputs[k, i] = dual.d_inputs[k, i] - pulled / np.float32(size)
     _backward(g, d_g, own, True)
     adam(state.g, gradient, state.g_mean, state.g_square, recipe.learning_rate, count)
@@ -420,8 +412,9 @@ def advance(state, problem, recipe, levels, seed, first, count):
                 _update_dual(state, recipe, dual, nu, d_nu, nu_gradient)
             of_own.inputs[:d_y] = own.outputs
             _take(problem.X, rows, seen, of_own.inputs, d_y, 0, size)
-            work, step = (values, g_gradient), SAMPLER_UPDATES * number + update + 1
+            step = SAMPLER_UPDATES * number + update + 1
             nets, gradients = (g, nu), (d_g, d_nu)
+            work = (values, f_gradient, g_gradient)
             _update_g(state, problem, recipe, rows, seen, own, of_own, nets, gradients, work, step)
 
 

@@ -285,14 +285,13 @@ def gradient_at(flat, shape, at, Y, observed, gradient):
     orderless_log_density(at, Y, observed, True)
     _, _, _, _, _, weights, last, _ = own
     _, _, _, d_first, d_biases, d_weights, d_last, d_bias = compiled_parts(gradient, shape)
-    for k in range(len(d_bias)):
-        d_bias[k] = at.d_outputs[k].sum()
+    np.dot(at.d_outputs, at.ones, d_bias)
     np.dot(at.d_outputs, at.hidden[1].T, d_last)
     np.dot(last.T, at.d_outputs, at.d_hidden[1])
-    masked(at.d_hidden[1], at.hidden[1], d_biases[1])
+    masked(at.d_hidden[1], at.hidden[1], at.ones, d_biases[1])
     np.dot(at.d_hidden[1], at.hidden[0].T, d_weights[0])
     np.dot(weights[0].T, at.d_hidden[1], at.d_hidden[0])
-    masked(at.d_hidden[0], at.hidden[0], d_biases[0])
+    masked(at.d_hidden[0], at.hidden[0], at.ones, d_biases[0])
     np.dot(at.d_hidden[0], at.inputs.T, d_first)
 
 

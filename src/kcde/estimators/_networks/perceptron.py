@@ -17,9 +17,9 @@ def compiled(function):
 
     That is `__pycache__` beside the source or a folder of the user, or NUMBA_CACHE_DIR.
     """
-    # Infinity and NaN stay what they are: by them a training is seen to diverge.
-    options = {"nogil": True, "error_model": "numpy"}
-    options["fastmath"] = {"nsz", "arcp", "contract", "afn", "reassoc"}
+    # No sums in another order, no fused operations: a function would round otherwise in the process
+    # that compiles it than where it is loaded. Long sums are products of BLAS, which are fast.
+    options = {"nogil": True, "error_model": "numpy", "fastmath": {"nsz"}}
     try:
         return numba.njit(function, cache=True, **options)
     except RuntimeError:
@@ -44,12 +44,13 @@ class Shape(NamedTuple):
 class Pass(NamedTuple):
     """Arrays of a perceptron at N columns.
 
-    The inputs (those embedded first), the product of the first layer with the embedding (later its
-    gradient), the first layer for all inputs, its bias, the values of hidden units (layers, H, N),
-    and outputs; gradients in outputs, in hidden units (2, H, N: a layer and the one below), in the
-    first layer, and in the inputs.
+    Ones (N,), the inputs (those embedded first), the product of the first layer with the embedding
+    (later its gradient), the first layer for all inputs, its bias, the values of hidden units
+    (layers, H, N), and outputs; gradients in outputs, in hidden units (2, H, N: a layer and the one
+    below), in the first layer, and in the inputs.
     """
 
+    ones: np.ndarray
     inputs: np.ndarray
     folded: np.ndarray
     first: np.ndarray
@@ -134,6 +135,7 @@ compiled_parts = compiled(parts)
 def pass_of(shape, N):
     inputs, hidden = shape.embedded + shape.plain, shape.hidden
     return Pass(
+        np.ones(N, np.float32),
         np.empty((inputs, N), np.float32),
         np.empty((hidden, shape.embedded), np.float32),
         np.empty((hidden, inputs), np.float32),
@@ -183,23 +185,17 @@ def forward(parameters, at):
 
 
 @compiled
-def masked(values, rectified, sums):
+def masked(values, rectified, ones, sums):
     """Set to 0 where a unit is, and sum over columns."""
     for i in range(len(values)):
-        total = _0
         for j in range(values.shape[1]):
-            value = values[i, j] if rectified[i, j] > _0 else _0
-            values[i, j] = value
-            total += value
-        sums[i] = total
+            values[i, j] = values[i, j] if rectified[i, j] > _0 else _0
+    np.dot(values, ones, sums)
 
 
 @compiled
 def clip(gradient):
-    norm2 = _0
-    for i in range(len(gradient)):
-        norm2 += gradient[i] * gradient[i]
-    norm = np.sqrt(norm2)
+    norm = np.sqrt(np.dot(gradient, gradient))
     if not norm < _LARGEST_GRADIENT:
         for i in range(len(gradient)):
             gradient[i] = gradient[i] / norm * _LARGEST_GRADIENT
