@@ -196,7 +196,7 @@ def test_every_reading_has_its_scores():
     clipped = changed("second_moment_loss", times=9.0, table=clipped, held=True)
     tables = [few, jdl.assign(method="JDL-sub-grid"), clipped]
     small = [cell for cell in PAIRS if cell[2] <= 100_000 and cell[3] <= 1e-3]
-    for ending, axis in (("-laws", {"law": "uniform-1"}), ("-factors", {"largest_factor": 1.0})):
+    for ending, axis in (("-laws", {"law": "normal-1"}), ("-factors", {"largest_factor": 1.0})):
         other = made(small, of_pairs, ending, 8, **axis)
         tables.append(changed("second_moment_loss", times=0.1, table=other, method="CME"))
     table, found = pd.concat(tables, ignore_index=True), {}
@@ -226,7 +226,7 @@ def test_dependence_has_a_point_a_fit_and_law():
     plain = made(cells, of_pairs)
     for name, level in held.items():
         plain = changed("second_moment_loss", times=level, table=plain, method=name, held=True)
-    artefact, other = JDL["jdl/dependence"], made(cells, of_pairs, "-laws", law="uniform-1")
+    artefact, other = JDL["jdl/dependence"], made(cells, of_pairs, "-laws", law="normal-1")
     frame = artefact.build(artefact, pd.concat([plain, other], ignore_index=True), [])
     frame = frame[frame["panel"] == "JDL"]
     counts = frame["series"].value_counts()

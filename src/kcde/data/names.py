@@ -70,7 +70,7 @@ PORTFOLIOS = SizedNames("portfolios", "portfolio")
 BIMODAL = SizedNames("bimodal", "bimodal")
 
 NORMAL, UNIFORM = "normal", "uniform"
-DRAWN_LAW = "normal-0.2"  # of the elements below the diagonal of log C, in the figures
+DRAWN_LAW = "uniform-1"  # of the elements below the diagonal of log C, in the figures
 
 
 def parsed_law(name: str) -> tuple[str, float]:

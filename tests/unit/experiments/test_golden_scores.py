@@ -30,6 +30,7 @@ COARSE = {"options": {"reference": 30}}
 TWO = {"points": 2}
 GRID = {"bandwidth_factors": (1.0, 2.0), "regularizations": (1e-4, 1e-1), "test_rows": 20}
 GRID |= {"repetitions": 2, "matched_repetitions": 0}
+PAIRS = GRID | {"laws": ("normal-0.2",)}
 FEW = {"max_rank": 10, "most_trace": 1.0} | GRID
 DRAWN = {"samples": 60, "seeds": 2}
 HOURS = {"splits": 2, "thinned": 1}
@@ -50,12 +51,12 @@ CASES = {
     "large_n bimodal-2-200 boosting": {},
     "large_n bimodal-2-200 LSCDE-exact": {},
     "larger_sets smoke-mixed LSCDE-exact": {},
-    "moments gaussian-1-200 JDL": GRID | {"tolerances": (1e-2, 1e-1)},
-    "moments gaussian-1-200 CME": GRID | {"tolerances": (1e-2, 1e-1)},
-    "moments gaussian-1-200 JPDL": GRID | {"options": {"degree": 2}},
+    "moments gaussian-1-200 JDL": PAIRS | {"tolerances": (1e-2, 1e-1)},
+    "moments gaussian-1-200 CME": PAIRS | {"tolerances": (1e-2, 1e-1)},
+    "moments gaussian-1-200 JPDL": PAIRS | {"options": {"degree": 2}},
     "moments gaussian-1-200-laws JDL-clipped": GRID | {"laws": ("normal-1", "uniform-1")},
-    "moments gaussian-1-200-factors JDL": GRID | {"largest_factors": (1.0,)},
-    "moments gaussian-1-200-fewer JDL": GRID | {"tuning_rows": 50, "validation_rows": 7},
+    "moments gaussian-1-200-factors JDL": PAIRS | {"largest_factors": (1.0,)},
+    "moments gaussian-1-200-fewer JDL": PAIRS | {"tuning_rows": 50, "validation_rows": 7},
     "planar ring KEF": {
         "samples": 100,
         "options": {"n_basis": 10, "bandwidth_y": 0.7, "regularization": 1e-2},

@@ -160,10 +160,13 @@ def rows(
     """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
-    `n`; then, if wanted, `FAILED` where there are such.
+    `n`; then, if wanted, `FAILED` where there are such. A maximum grows with the repetitions: it is
+    over those that the curve has at every n.
     """
     found = []
     keys = ["panel", "method", "variant", "series", "n"]
+    reached = placed.groupby([*keys[:-1], "split"])["n"].transform("nunique")
+    at_every_n = reached == placed.groupby(keys[:-1])["n"].transform("nunique")
     for cell, fits in placed.groupby(keys, sort=False):
         names = dict(zip([*keys[:-1], "x"], cell, strict=True))
         numbers = fits[fits["status"].eq("ok")]
@@ -171,7 +174,8 @@ def rows(
         tried, enough = fits["split"].nunique(), len(values) >= ENOUGH
         low, high = np.quantile(values, (0.05, 0.95)) if enough else (np.nan, np.nan)
         for stat in stats if len(values) else ():
-            curve = {"kind": "curve", "stat": stat, "y": values.agg(stat), "n": len(values)}
+            taken = values[at_every_n[values.index]] if stat == MOST else values
+            curve = {"kind": "curve", "stat": stat, "y": taken.agg(stat), "n": len(taken)}
             found.append(names | curve | {"y_low": low, "y_high": high})
         if failed and len(values) < tried:
             lost = {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
@@ -430,12 +434,9 @@ def mitigated_by_constraints(
     """J7: constraints make CME's normalisation error smaller at each d, pooled over n."""
     tidied, pairs = tidy(scores, MOMENTS), []
     for d in DIMENSIONS:
-        what, at = (
-            f"d = {d}, error with constraints below that without",
-            (NORMALISATION_ERROR, "CME"),
-        )
-        pair = [by_repetition(tidied, *at, d, held) for held in (True, False)]
-        pairs.append((what, f"d = {d}", pair))
+        what, part = f"d = {d}, error with constraints below that without", f"d = {d}"
+        at = NORMALISATION_ERROR, "CME", d
+        pairs.append((what, part, [by_repetition(tidied, *at, held) for held in (True, False)]))
     yield from pooled(pairs, PAIRED_SIZES, every, statistic, test)
 
 
