@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4640, ["papers"]),
     "table": (2035, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        884,
+        894,
         [
             "cli",
             "skpro",
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 716
-TESTS = 14403
+TESTS = 14416
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

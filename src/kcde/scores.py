@@ -62,9 +62,9 @@ def write(
     """Write one job's scores: `path` (CSV), and next to it `.json` and `.npz`.
 
     The CSV is written last: where it stands, the other two stand as well. The `.json` says how many
-    rows it has, the sha256 of what is not measured time or memory, and that of the arrays, by which
-    `read` and `arrays_beside` see whether they are whole and as they were written; so the same job
-    writes the same `.json` again.
+    rows it has, the sha256 of what is not measured time or memory, of the arrays, and of itself, by
+    which `read`, `arrays_beside` and `information` see whether they are whole and as they were
+    written; so the same job writes the same `.json` again.
 
     Parameters
     ----------
@@ -92,8 +92,10 @@ def write(
     content = frame.to_csv(index=False, float_format="%.10g").encode()
     whole = {"rows": len(rows), "sha256_unmeasured": _digest(content), "versions": _versions()}
     whole["sha256_arrays"] = digest_of_arrays(arrays or {})
+    about = {**info, **whole}
+    about["sha256_information"] = _digest_of_information(about)
     with atomic(path.with_suffix(".json")) as temporary:
-        temporary.write_text(json.dumps({**info, **whole}, indent=1, sort_keys=True) + "\n")
+        temporary.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
     with atomic(path) as temporary:
         temporary.write_bytes(content)
 
@@ -162,9 +164,22 @@ def arrays_beside(path: str | Path) -> dict[str, np.ndarray]:
     beside = Path(path).with_suffix(".npz")
     with refused(beside, "cannot be read", _AGAIN):
         found = read_arrays(beside)
-    if (read_object(_beside(path)) or {}).get("sha256_arrays") != digest_of_arrays(found):
+    if information(path)["sha256_arrays"] != digest_of_arrays(found):
         raise ValueError(f"{beside} is not what its job has written; {_AGAIN}")
     return found
+
+
+def information(path: str | Path) -> dict:
+    """Return what the `.json` beside a score table says; `ValueError` if it was changed."""
+    with refused(_beside(path), "is not what its job has written", _AGAIN):
+        found = json.loads(_beside(path).read_text())
+        if found.pop("sha256_information", None) != _digest_of_information(found):
+            raise ValueError("its checksum is that of something else")
+    return found
+
+
+def _digest_of_information(about: Mapping) -> str:
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 
 def _beside(path: str | Path) -> Path:

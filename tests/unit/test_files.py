@@ -111,6 +111,17 @@ def test_arrays_are_those_that_were_written(tmp_path):
         scores.arrays_beside(path)
 
 
+def test_information_is_that_which_was_written(tmp_path):
+    path = written(tmp_path)
+    beside = path.with_suffix(".json")
+    said = scores.information(path)
+    assert said["rows"] == 3
+    for content in ("", "[]", "{}", json.dumps(said), beside.read_text().replace("3", "4")):
+        beside.write_text(content)
+        with pytest.raises(ValueError, match="not what its job has written"):
+            scores.information(path)
+
+
 def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):
     def written(name, seconds, value):
         rows = [

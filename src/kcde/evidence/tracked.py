@@ -142,7 +142,7 @@ def _of_files(files: Sequence[Path]) -> dict:
     """Return versions and checksums of raw data that stand beside the score files."""
     versions, data = defaultdict(set), {}
     for path in files:
-        said = read_object(path.with_suffix(".json")) or {}
+        said = scores.information(path)
         for name, version in said.get("versions", {}).items():
             versions[name].add(version)
         dataset = said.get("job", {}).get("dataset")

@@ -284,7 +284,7 @@ def jobs_of(dataset: str, method: str) -> list[tuple[str, str, str]]:
 
 def information(files: tuple[Path, ...]) -> dict:
     """Return the information on the factors of one joint density, with all `chosen` in order."""
-    infos = [json.loads(Path(path).with_suffix(".json").read_text()) for path in files]
+    infos = [scores.information(path) for path in files]
     own = [({**info["job"], "nodes": []}, info["data_sha256"], info["code"]) for info in infos]
     chosen = [each for info in infos for each in info["chosen"]]
     chosen.sort(key=lambda each: (each["run"], each["node"]))

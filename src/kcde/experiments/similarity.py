@@ -5,7 +5,6 @@ KCEF: a small p-value says that KCEF is closer. Beside it stands how well the Ma
 that made the samples.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +34,7 @@ class _Samples:
 
     def __init__(self, path: Path):
         self.path, self.frame = path, scores.read([path])
-        self.pair = json.loads(path.with_suffix(".json").read_text())["shown_pair"]
+        self.pair = scores.information(path)["shown_pair"]
         self.arrays = scores.arrays_beside(path)
 
     def of(self, metric: str, seed: int):

@@ -28,7 +28,7 @@ from kcde.pages.style import DATA
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.kcef import claims
 from kcde.papers.kcef.claims import DISJOINT, EXACT, ZERO
-from kcde.scores import arrays_beside
+from kcde.scores import arrays_beside, information
 
 # Axis labels by the quantity that is fixed in a panel, the first letter of its name.
 _X = {"d": "training points $n$ (log scale)", "n": "dimension $d$"}
@@ -441,7 +441,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     rows = []
     for dataset in dict.fromkeys(path.parent.name for path in files):
         here = [path for path in files if path.parent.name == dataset]
-        info = json.loads(here[0].with_suffix(".json").read_text(encoding="utf-8"))
+        info = information(here[0])
         pair = info["shown_pair"]
         # Where only the pair is modelled, its places among all columns are stated apart.
         for axis, place, known in zip("xy", pair, info.get("places", pair), strict=True):
@@ -456,7 +456,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
 
 def _columns(path: Path, name: str) -> np.ndarray:
     """Return the two columns to show of an array (seeds, rows, columns) beside a score file."""
-    pair = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))["shown_pair"]
+    pair = information(path)["shown_pair"]
     return arrays_beside(path)[name][:, :, [place - 1 for place in pair]]
 
 
