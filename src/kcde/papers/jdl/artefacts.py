@@ -105,7 +105,9 @@ class PlotSpec:
             for one in axes[:, 0]:
                 one.set_ylabel(self.label)
             for one in axes[-1]:
-                one.set_xlabel(self.along)
+                short = one.get_xlim()[1] < self.paper_to
+                said = f" (the paper: to {_number(self.paper_to)})" if short else ""
+                one.set_xlabel(f"{self.along}{said}")
             if zero:
                 said = f"0 for every line: {'; '.join(map(_title, zero))}"
                 made.supxlabel(said, fontsize=8, color=style.GREY)
@@ -197,10 +199,6 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
-    if sizes[-1] < spec.paper_to:
-        look = {"ha": "right", "va": "top", "fontsize": 7, "color": style.GREY}
-        said = f"the paper: to {_number(spec.paper_to)}"
-        axes.text(0.99, 0.99, said, transform=axes.transAxes, **look)
 
 
 def _line(method: str, series: str, shown: pd.DataFrame) -> dict:
