@@ -163,8 +163,7 @@ def hmc(
     if divergences := int(xp.sum(diverged)):
         share = f"{divergences} of {iterations * start.shape[0]}"
         log.warning("%s transitions of Hamiltonian Monte Carlo diverged", share)
-    acceptance = xp.mean(xp.stack(accepted), axis=0)
-    return HMCSample(xp.stack(draws, axis=1), acceptance, divergences)
+    return HMCSample(xp.stack(draws, axis=1), xp.mean(xp.stack(accepted), axis=0), divergences)
 
 
 def convergence(draws: np.ndarray) -> Convergence:
@@ -278,8 +277,7 @@ class _Windows:
         if transition + 1 in self._ends:
             states = xp.concat(self._states)
             prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
-            variances = (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
-            chain.scale = xp.sqrt(variances)
+            chain.scale = xp.sqrt((1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR)
             self._steps, self._states = _DualAveraging(self._steps.average), []
             chain.step = self._steps.average
         if transition == self._last:

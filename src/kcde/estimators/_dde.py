@@ -162,8 +162,7 @@ class HeldOut:
     def loss(self, weights: np.ndarray) -> float:
         """Return the mean negative log-likelihood, nats, for weights (m,) of the basis."""
         each = np.tile(weights, self._kernel.shape[1] // len(weights)) / self._weight
-        log_f = (self._kernel * each) @ self._at_nodes + self._log_weights
-        log_z = logsumexp(log_f, axis=1)
+        log_z = logsumexp((self._kernel * each) @ self._at_nodes + self._log_weights, axis=1)
         if self._outside > 0.0:
             log_z = np.logaddexp(log_z, np.log(self._outside))
         return float(np.mean(log_z - self._pairs @ each - self._log_base))
@@ -330,8 +329,7 @@ class Likelihood:
     def _log_density(self, theta: np.ndarray, finer: int, X, Y) -> np.ndarray:
         phi = self._x(X)
         log_z = likelihood.log_normalisers(_different(phi), theta[None], self._grid(finer))[:, 0]
-        T = np.einsum("na,na->n", phi @ theta, self._y(Y))
-        return T + self._base.log_density(Y) - log_z
+        return np.einsum("na,na->n", phi @ theta, self._y(Y)) + self._base.log_density(Y) - log_z
 
     def _log_density_of(self, T: KernelSum, X, Y) -> np.ndarray:
         kernel, finer = _different(T.kernel_x(X)), 1

@@ -305,8 +305,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         xp = array_namespace(X)
 
         def with_mass(Y):
-            values = f(Y)
-            return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), values], axis=1)
+            return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), f(Y)], axis=1)
 
         found = self._over(with_mass, X, self._panels(2))
         off = np.abs(to_numpy(found[:, 0]) - 1.0)
@@ -392,8 +391,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             steps = np.arange(_SAMPLING_NODES_PER_WIDTH) / _SAMPLING_NODES_PER_WIDTH
             within = panels.lower[:, None] + (panels.upper - panels.lower)[:, None] * steps
             nodes = np.union1d(within, panels.upper)
-        Y = array_namespace(X).asarray(nodes[:, None])
-        at = self.log_density_at(Y)
+        at = self.log_density_at(array_namespace(X).asarray(nodes[:, None]))
         for rows in row_slices(X.shape[0], len(nodes)):
             with numbered(np.arange(rows.start, rows.stop)):
                 table = to_numpy(at(X[rows, :]))

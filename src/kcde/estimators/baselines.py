@@ -369,8 +369,7 @@ class ResidualKDE(ConditionalDensity):
 
     def _draws(self, X, n, rng):
         """A residual, then a Gaussian."""
-        residuals = self.residuals_.sample(X[:, :0], n, rng)
-        return self._ridge.predict(X)[:, None, :] + residuals
+        return self._ridge.predict(X)[:, None, :] + self.residuals_.sample(X[:, :0], n, rng)
 
     def _cdf(self, X, y):
         return self.residuals_.cdf(None, y - self._ridge.predict(X)[:, 0])
@@ -462,8 +461,7 @@ class EpsilonKDE(GaussianMixture):
 
     def _select(self, X, Y):
         n = Y.shape[0]
-        rng = rng_of("selection", self.random_state)
-        folds = self._kfold(np.arange(n), self.folds, rng)
+        folds = self._kfold(np.arange(n), self.folds, rng_of("selection", self.random_state))
         fewest = n - max(len(held_out) for held_out in folds)
         if fewest < self.min_neighbours:
             raise ValueError(f"folds leave {fewest} rows, fewer than min_neighbours")

@@ -209,7 +209,6 @@ def spectrum_of(
 
 def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     """Return eigenvalues and eigenvectors of the numerical range, or None where it is large."""
-    xp = array_namespace(points)
     volume = float(np.exp(log_volume(sigma)))
     n = points.shape[0]
     allowed = min(trace_error * volume, 1e-6 * n)
@@ -219,7 +218,7 @@ def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     )
     if len(found.pivots) == most and found.trace_error > allowed:
         return None
-    Q, R = xp.linalg.qr(found.L)
+    Q, R = array_namespace(points).linalg.qr(found.L)
     values, rotation = linalg.symmetric_spectrum((R @ R.T) / volume)
     return values, Q @ rotation
 
@@ -339,8 +338,7 @@ class InputFactor:
         """Return (K + Nα diag(1/n_i))⁻¹ B, shape (G, q), for B (G, q)."""
         B, steps = self._root * B, self._steps
         if self._matrix is not None and steps is not None and B.shape[1] <= _FEW_COLUMNS:
-            solved = linalg.conjugate_gradients(self._matrix, B, self._ridge, steps)
-            return self._root * solved
+            return self._root * linalg.conjugate_gradients(self._matrix, B, self._ridge, steps)
         return self._root * self._factor.solve(B)
 
     def similarities(self, X):
@@ -389,8 +387,7 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     scores have shape (σ_x, σ_y, α, α′), higher is better.
     """
     grids = _grids(model, X, Y, reference)
-    published = model.scaling == "published"
-    shifts = grids.output_regularization * (1 if published else reference.size)
+    shifts = grids.output_regularization * (1 if (model.scaling == "published") else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
     widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
     kernels = [KERNELS[model.kernel_x](sigma) for sigma in widths]
@@ -434,8 +431,7 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
     else:
         count, steps = _BANDWIDTHS_Y[kind]
         lowest = steps * extent / (reference.size ** (1.0 / Y.shape[1]) - 1.0)
-        highest = np.maximum(values.std(axis=0), lowest)
-        of_y = np.geomspace(lowest, highest, count)
+        of_y = np.geomspace(lowest, np.maximum(values.std(axis=0), lowest), count)
     return Hyperparameters(of_x, of_y, alphas, primes)
 
 
@@ -443,12 +439,11 @@ class _InputPath:
     """k(x, X)(K + ridge diag(1/n_i))⁻¹ for all ridges, from one spectrum of D^½ K D^½."""
 
     def __init__(self, kernel, groups: Groups, X, least_ridge: float):
-        xp = array_namespace(X)
         # K, its symmetric part, eigenvectors and what LAPACK works in.
         require_memory(
             X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER
         )
-        root = xp.asarray(np.sqrt(groups.counts))
+        root = array_namespace(X).asarray(np.sqrt(groups.counts))
         K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
         values, vectors = linalg.symmetric_spectrum(0.5 * (K + K.T))
         # What every ridge makes negligible is left out.
@@ -477,8 +472,7 @@ class OutputBasis:
         values = to_numpy(spectrum.values)
         floor = min(_WITHOUT_EFFECT * np.min(shifts), 0.5 * values.max())
         kept = np.flatnonzero(values > floor)
-        identity = xp.asarray(np.eye(len(values))[kept])
-        self.vectors = spectrum.expand(identity).T
+        self.vectors = spectrum.expand(xp.asarray(np.eye(len(values))[kept])).T
         self.filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
         # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
         *_, root = spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
@@ -681,8 +675,7 @@ class CDO(SignedMixture):
             self._centre = xp.mean(self.reference_, axis=0)
             z = self.reference_ - self._centre
             F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
-            filtered = self._squared_inverse(F.T).T
-            products = self._groups.means(*given, filtered)
+            products = self._groups.means(*given, self._squared_inverse(F.T).T)
             self._moment_coef = self._inputs.solve(products)
         elif self.weights == "projected":
             self._nearest = NearestMixture(*given)
@@ -744,8 +737,7 @@ class CDO(SignedMixture):
         return array_namespace(X).concat(parts)
 
     def _signed_weights(self, X):
-        negative = self.scaling == "published"
-        return divided_by_sums(self._raw_weights(X), _REMEDY, negative=negative)
+        return divided_by_sums(self._raw_weights(X), _REMEDY, negative=self.scaling == "published")
 
     def _log_weights(self, X):
         weights = self._raw_weights(X)

@@ -110,7 +110,6 @@ class GaussianProcess(NormalResiduals):
         xp = array_namespace(Y)
         checks.choice("kernel", self.kernel, KERNELS)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
-        rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
         # On the host: the distinct x, how many rows each has, and their mean y.
         (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
         counts = np.bincount(member).astype(np.float64)
@@ -118,7 +117,7 @@ class GaussianProcess(NormalResiduals):
         inputs, counts, means = map(xp.asarray, (inputs, counts, sums / counts[:, None]))
         self.n_distinct_ = inputs.shape[0]
         self.offset_ = xp.mean(Y, axis=0)
-        chosen = self._choose(X, Y, rows)
+        chosen = self._choose(X, Y, TUNING_ROWS if self.tuning_rows is None else self.tuning_rows)
         columns = map(np.array, zip(*chosen, strict=True))
         self.bandwidth_x_, self.signal_std_, self.noise_std_ = columns
         self._condition(inputs, counts, means - self.offset_)
@@ -162,21 +161,18 @@ class GaussianProcess(NormalResiduals):
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x)."""
         X = self._check_features(X)
-        xp = array_namespace(X)
         means = [posterior.mean(X) for posterior in self._posteriors]
         places = zip(self._member, self._place, strict=True)
-        return xp.stack([means[i][:, j] for i, j in places], axis=1) + self.offset_
+        return array_namespace(X).stack([means[i][:, j] for i, j in places], axis=1) + self.offset_
 
     def variance(self, X):
         """Return the variance of each column of y with its noise, shape (n, d_y)."""
         X = self._check_features(X)
-        xp = array_namespace(X)
         variances = [posterior.variance(X) for posterior in self._posteriors]
-        return xp.stack([variances[i] for i in self._member], axis=1)
+        return array_namespace(X).stack([variances[i] for i in self._member], axis=1)
 
     def _log_density(self, X, Y):
-        xp = array_namespace(Y)
-        return xp.sum(_log_normal(Y, self.mean(X), self.variance(X)), axis=1)
+        return array_namespace(Y).sum(_log_normal(Y, self.mean(X), self.variance(X)), axis=1)
 
     def _log_density_at(self, Y):
         def at(X):
@@ -189,8 +185,7 @@ class GaussianProcess(NormalResiduals):
         return at
 
     def _line(self, X):
-        xp = array_namespace(X)
-        return self.mean(X), xp.sqrt(self.variance(X))
+        return self.mean(X), array_namespace(X).sqrt(self.variance(X))
 
 
 class Posterior:
@@ -239,5 +234,4 @@ class Posterior:
 
 
 def _log_normal(Y, mean, variance):
-    xp = array_namespace(Y)
-    return -0.5 * ((Y - mean) ** 2 / variance + xp.log(2.0 * np.pi * variance))
+    return -0.5 * ((Y - mean) ** 2 / variance + array_namespace(Y).log(2.0 * np.pi * variance))

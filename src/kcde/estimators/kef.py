@@ -234,8 +234,7 @@ def held_out_scores(Y, folds, basis_rows, sigmas, path, base_std: float) -> np.n
     """
     scores = np.zeros((len(sigmas), len(path)))
     for i, sigma in enumerate(sigmas):
-        bandwidth = as_bandwidths(sigma, Y.shape[1])
-        system = NystromSystem(take_rows(Y, basis_rows), bandwidth, base_std)
+        system = NystromSystem(take_rows(Y, basis_rows), as_bandwidths(sigma, Y.shape[1]), base_std)
         parts = [system.moments(take_rows(Y, fold)) for fold in folds]
         whole = reduce(Moments.plus, parts)
         for fold, part in zip(folds, parts, strict=True):

@@ -437,8 +437,7 @@ class LikelihoodKCEF(Floored):
         for base, y in zip(bases, (scaled[1], Y), strict=True):
             widths = np.zeros(0), width * base.scale / bases[0].scale
             given = widths, regularization, (1, self.rank_y), base, self.random_state
-            family = LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y))
-            found.append(family.as_base())
+            found.append(LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y)).as_base())
         return found
 
     def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, int]:
@@ -449,11 +448,9 @@ class LikelihoodKCEF(Floored):
         rows = few = HeldOut(*scaled, folds, base, floor, self.weight_)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
-            some_folds = self._folds(n, tuning[some], rng)
             part = (take_rows(each, some) for each in scaled)
-            few = HeldOut(*part, some_folds, base, floor, self.weight_)
-        seed = int(rng.integers(2**32))
-        return Search(few, rows, seed).run(*given), n - len(folds[0])
+            few = HeldOut(*part, self._folds(n, tuning[some], rng), base, floor, self.weight_)
+        return Search(few, rows, int(rng.integers(2**32))).run(*given), n - len(folds[0])
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""

@@ -132,8 +132,7 @@ class NADE(ConditionalDensity):
     def _fit(self, X, Y):
         sizes = self.hidden_units, self.components
         for name in ("hidden_units", "components", "patience", "batch_size"):
-            optional = name in ("hidden_units", "components")
-            checks.whole(name, getattr(self, name), optional=optional)
+            checks.whole(name, getattr(self, name), optional=name in ("hidden_units", "components"))
         for count in self._epochs or (None,):
             checks.whole("epochs", count)
         checks.positive("learning_rate", self.learning_rate)
@@ -264,8 +263,7 @@ class NADE(ConditionalDensity):
         """One column of y after the other."""
         draws = np.empty((len(X), n, self.n_outputs_))
         for rows in row_blocks(len(X), n * self._width()):
-            repeated = np.repeat(X[rows], n, axis=0).T
-            drawn = self._draw(repeated, rng).T
+            drawn = self._draw(np.repeat(X[rows], n, axis=0).T, rng).T
             draws[rows] = drawn.reshape(draws[rows].shape)
         return draws
 

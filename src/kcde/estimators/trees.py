@@ -269,11 +269,10 @@ class _Forest:
         self._offsets, self._nodes = np.cumsum([0, *sizes[:-1]]), sum(sizes)
         self._leaves = self._leaves_of(X)
         drawn = model.estimators_samples_
-        rows = np.concatenate(drawn)
         nodes = np.concatenate([self._leaves[own, t] for t, own in enumerate(drawn)])
         size = np.bincount(nodes, minlength=self._nodes)
         shape = self._nodes, len(X)
-        self._shares = csr_array((1.0 / size[nodes], (nodes, rows)), shape=shape)
+        self._shares = csr_array((1.0 / size[nodes], (nodes, np.concatenate(drawn))), shape=shape)
         self._unseen = np.ones(self._leaves.shape, dtype=bool)
         for t, own in enumerate(drawn):
             self._unseen[own, t] = False

@@ -282,9 +282,8 @@ def _score_tables(X, Y, partitions: Sequence, pairs: Sequence, path, base_std) -
     require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=FEWER)
     score = np.empty((len(partitions), len(pairs), len(path)))
     for i, pair in enumerate(pairs):
-        K = GaussianKernel(pair.bandwidth_x)(X, X)
         derivatives = GaussianKernel(pair.bandwidth_y).derivatives(Y, Y)
-        system = score_system(K, derivatives, -Y / base_std**2)
+        system = score_system(GaussianKernel(pair.bandwidth_x)(X, X), derivatives, -Y / base_std**2)
         score[:, i] = held_out_scores(system, partitions, path)
     return score
 

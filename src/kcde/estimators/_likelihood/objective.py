@@ -56,9 +56,8 @@ class KernelFeatures:
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
-        xp = array_namespace(points)
         found = self._factor.factor_rows(points)
-        return found if dtype is None else xp.astype(found, dtype, copy=False)
+        return found if dtype is None else array_namespace(points).astype(found, dtype, copy=False)
 
     def by_blocks(self, points, dtype=None):
         """Return the same by blocks of rows, without temporaries of the size of the result."""
@@ -271,10 +270,9 @@ def spread(phi, theta: np.ndarray, grid: OutputGrid) -> Spread:
 
 def _exponentials(coefficients, grid: OutputGrid) -> tuple:
     """Return exp(T - max T) of T plus log weights, (n, q), and max T, (n, 1), for (n, r_y)."""
-    xp = array_namespace(coefficients)
     T = coefficients @ grid.features.T
     T += grid.log_weights
-    largest = xp.max(T, axis=1, keepdims=True)
+    largest = array_namespace(coefficients).max(T, axis=1, keepdims=True)
     T -= largest
     return _exp(T), largest
 
@@ -294,8 +292,7 @@ def _flat(theta: np.ndarray, phi):
     """Return Θ_k side by side, shape (r_x, K r_y), in the namespace and type of φ."""
     count, r_x, r_y = theta.shape
     flat = np.ascontiguousarray(np.moveaxis(theta, 0, 1).reshape(r_x, count * r_y))
-    xp = array_namespace(phi)
-    return xp.asarray(flat, dtype=phi.dtype)
+    return array_namespace(phi).asarray(flat, dtype=phi.dtype)
 
 
 class Objective:

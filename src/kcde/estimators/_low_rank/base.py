@@ -43,8 +43,7 @@ class Summary(NamedTuple):
 
 def _rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
     """Return the summary of bases from averages of the products of their coordinates."""
-    cross = basis_y.rotation.T @ products @ basis_x.rotation
-    return Summary(basis_x, basis_y, cross, products)
+    return Summary(basis_x, basis_y, basis_y.rotation.T @ products @ basis_x.rotation, products)
 
 
 def with_regularizations(model, values: Sequence[float]) -> list:
@@ -306,8 +305,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
         d = self._check_fitted().n_outputs_
         moments = self.conditional_expectation(_moment_functions, X)
-        xp = array_namespace(moments)
-        second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
+        second = array_namespace(moments).reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
 
     def weights(self, X):
@@ -352,8 +350,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 def _moment_functions(Y):
     """Return y and the products of its entries, shape (k, d_y + d_y²), for Y (k, d_y)."""
     xp = array_namespace(Y)
-    products = xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))
-    return xp.concat([Y, products], axis=1)
+    return xp.concat([Y, xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))], axis=1)
 
 
 _OF_DENSITIES = {

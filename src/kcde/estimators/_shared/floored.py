@@ -193,8 +193,7 @@ class Floored(ConditionalDensity):
         self._inside._require_distribution()
 
     def _cdf(self, X, y):
-        inside = self._inside._cdf(X, y)
-        return (1.0 - self.weight_) * inside + self.weight_ * self._floor.cdf(y)
+        return (1.0 - self.weight_) * self._inside._cdf(X, y) + self.weight_ * self._floor.cdf(y)
 
     def _cdf_at(self, X, y):
         inside = self._inside._cdf_at(X, y)

@@ -153,8 +153,7 @@ class Regressor(GaussianProcessRegressor):
         value = -0.5 * y @ half - np.log(lower.diagonal()).sum() - 0.5 * n * np.log(2.0 * np.pi)
         # Its lower triangle, zero above; by columns, as are A and C transposed.
         inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
-        trace = inverse.diagonal().sum()
-        of_noise = 0.5 * t * (half @ half - trace)
+        of_noise = 0.5 * t * (half @ half - inverse.diagonal().sum())
         of_signal = 0.5 * (half @ y - n) - of_noise
         parts = [] if signal.hyperparameter_constant_value.fixed else [[of_signal]]
         if not shape.hyperparameter_length_scale.fixed:

@@ -178,17 +178,15 @@ class GaussianMixture(ConditionalDensity):
         return lambda weights: 0.5 * xp.sum((weights @ apart) * weights, axis=1)
 
     def _quantile(self, X, p):
-        mixture = self._one_dimensional()
 
         def of(rows):
-            return mixture_quantile(self.weights_at(X[rows, :]), *mixture, p)
+            return mixture_quantile(self.weights_at(X[rows, :]), *self._one_dimensional(), p)
 
         return self._by_blocks(X, of, len(p))
 
     def _one_dimensional(self) -> tuple:
         """Return centres and standard deviations, shape (1, m) and (1, 1), for d_y = 1."""
-        xp = array_namespace(self._centres)
-        return self._centres.T, xp.asarray(self._sigma[None, :])
+        return self._centres.T, array_namespace(self._centres).asarray(self._sigma[None, :])
 
     def _log_density(self, X, Y):
         return logsumexp(self._log_weights(X) + self._log_components(Y), axis=1)
@@ -209,8 +207,7 @@ class GaussianMixture(ConditionalDensity):
     def _draws(self, X, n, rng):
         """A component, then a Gaussian."""
         cumulative = np.cumsum(np.exp(to_numpy(self._log_weights(X))), axis=1)
-        component = drawn_places(cumulative, n, rng)
-        centres = to_numpy(self._centres)[component]
+        centres = to_numpy(self._centres)[drawn_places(cumulative, n, rng)]
         return centres + self._sigma * rng.standard_normal(centres.shape)
 
     def _log_components(self, Y):
@@ -234,8 +231,7 @@ class GaussianMixture(ConditionalDensity):
             Y = self._centres[rows, :] + xp.asarray(rule.nodes[None, :])
             return sum_over(f, Y[:, :, None], share)
 
-        each = by_blocks(of, self._centres.shape[0], rule.nodes.size, like=X)
-        return self.weights_at(X) @ each
+        return self.weights_at(X) @ by_blocks(of, self._centres.shape[0], rule.nodes.size, like=X)
 
     def _pieces(self):
         sigma = float(self._sigma[0])

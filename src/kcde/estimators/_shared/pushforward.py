@@ -87,8 +87,7 @@ class NormalResiduals(Pushforward):
 
 def _log_normal(Y, mean, std):
     xp = array_namespace(std)
-    terms = 0.5 * ((Y - mean) / std) ** 2 + xp.log(std) + 0.5 * log(2.0 * pi)
-    return -xp.sum(terms, axis=-1)
+    return -xp.sum(0.5 * ((Y - mean) / std) ** 2 + xp.log(std) + 0.5 * log(2.0 * pi), axis=-1)
 
 
 def normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:

@@ -112,8 +112,7 @@ def sum_over(f: Callable, points, weights):
 
 def drawn_places(cumulative: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Return places (m, n) drawn by weights of which rows (m, k) are the cumulative sums."""
-    uniform = rng.random((len(cumulative), n)) * cumulative[:, -1:]
-    pairs = zip(cumulative, uniform, strict=True)
+    pairs = zip(cumulative, rng.random((len(cumulative), n)) * cumulative[:, -1:], strict=True)
     return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
 
 
