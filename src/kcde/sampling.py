@@ -307,10 +307,8 @@ class _Chains:
         self.state, self.step = start, xp.full(start.shape[0], step, dtype=start.dtype)
         self.scale = xp.ones(start.shape[1], dtype=start.dtype)
         self._value, self._slope = value_and_gradient(start)
-        if nowhere := int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64))):
-            where = (
-                f"{nowhere} of {start.shape[0]} chains start where the log density is not finite"
-            )
+        if lost := int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64))):
+            where = f"{lost} of {start.shape[0]} chains start where the log density is not finite"
             raise ValueError(f"{where}; start them within the range of the data")
 
     def move(self, random: _Random) -> tuple:

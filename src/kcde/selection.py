@@ -9,11 +9,6 @@ _FILLED, _EVEN = 0.5, 1e-6
 """Of a grid: the least share of cells with rows, and the largest spread of the relative steps."""
 
 
-def log_grid(lowest: float, highest: float, count: int) -> np.ndarray:
-    """Return `count` log-spaced values from `lowest` to `highest`, shape (count,)."""
-    return np.geomspace(lowest, highest, count)
-
-
 def candidates(value, grid: Sequence) -> Sequence:
     """Return the grid where a hyper-parameter is to be chosen, else its value alone."""
     return grid if value is None else [value]

@@ -13,8 +13,8 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from kcde.arrays import row_blocks
 from kcde.estimators._likelihood import objective as likelihood
+from kcde.estimators._shared.rows import by_blocks
 from kcde.kernels import GaussianKernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import panel_count, panel_nodes
@@ -124,11 +124,10 @@ class FeatureSum:
 
 
 def _at_pairs(potential, X, Y, width: int) -> np.ndarray:
-    parts = [
-        np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
-        for rows in row_blocks(len(Y), width)
-    ]
-    return np.concatenate(parts)
+    def of(rows):
+        return np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
+
+    return by_blocks(of, len(Y), width, like=Y)
 
 
 class HeldOut:
@@ -344,10 +343,11 @@ class Likelihood:
     def _log_normalisers_of(self, T: KernelSum, kernel: np.ndarray, finer: int) -> np.ndarray:
         potential = np.pad(T.potential(self._nodes(finer)[0]), ((0, 0), (0, 1)))
         log_weights = self._grid(finer).log_weights
-        blocks = row_blocks(len(kernel), len(log_weights))
-        return np.concatenate(
-            [logsumexp(kernel[rows] @ potential + log_weights, axis=1) for rows in blocks]
-        )
+
+        def of(rows):
+            return logsumexp(kernel[rows] @ potential + log_weights, axis=1)
+
+        return by_blocks(of, len(kernel), len(log_weights), like=kernel)
 
     def _refined(self, finer: int) -> int:
         if finer >= _FINEST[len(self._sides)]:

@@ -308,8 +308,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), f(Y)], axis=1)
 
         found = self._over(with_mass, X, self._panels(2))
-        off = np.abs(to_numpy(found[:, 0]) - 1.0)
-        open_rows = np.flatnonzero(~(off <= _RESOLVED))
+        open_rows = np.flatnonzero(~(np.abs(to_numpy(found[:, 0]) - 1.0) <= _RESOLVED))
         if not len(open_rows) or not self._integrates_to_one:
             return found[:, 1:]
         found = to_numpy(found).copy()
@@ -317,8 +316,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             with numbered(part.rows):
                 over = self._over(with_mass, take_rows(X, part.rows), part.panels)
             found[part.rows] = to_numpy(over)
-            off = np.abs(found[part.rows, 0] - 1.0)
-            warn_of(np.maximum(off, part.unresolved), part.rows)
+            warn_of(np.maximum(np.abs(found[part.rows, 0] - 1.0), part.unresolved), part.rows)
         return xp.asarray(found[:, 1:])
 
     def _over(self, f: Callable, X, panels: Panels):

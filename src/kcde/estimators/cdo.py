@@ -18,6 +18,7 @@ from kcde.arrays import (
     array_namespace,
     exp_of_negative,
     row_blocks,
+    slices,
     sum_runs,
     take_columns,
     take_rows,
@@ -28,15 +29,15 @@ from kcde.estimators._shared.mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
+    log_positive_shares,
     log_volume,
-    log_where_positive,
 )
 from kcde.estimators._shared.rows import distinct_rows
 from kcde.estimators.base import Tags
 from kcde.kernels import GaussianKernel, LaplaceKernel, as_bandwidths, median_trick
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, candidates, complement, log_grid, tuning_rows
+from kcde.selection import best_index, candidates, complement, tuning_rows
 
 KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 """Of x, by name."""
@@ -213,9 +214,8 @@ def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     n = points.shape[0]
     allowed = min(trace_error * volume, 1e-6 * n)
     most = n // _WORTHWHILE
-    found = linalg.pivoted_cholesky(
-        GaussianKernel(sigma), points, allowed, relative=False, max_rank=most
-    )
+    kernel = GaussianKernel(sigma)
+    found = linalg.pivoted_cholesky(kernel, points, allowed, relative=False, max_rank=most)
     if len(found.pivots) == most and found.trace_error > allowed:
         return None
     Q, R = array_namespace(points).linalg.qr(found.L)
@@ -360,8 +360,8 @@ FACTORS_X = 2.0 ** np.arange(-5, 3)
 """Times the median distance over √2: from 1/32, because structure on a surface or over a week is
 small compared with the distance of two of its points, to 4."""
 
-REGULARIZATIONS = {1: log_grid(1e-7, 1.0, 8), 2: log_grid(1e-6, 1e-1, 5)}
-OUTPUT_REGULARIZATIONS = {1: log_grid(1e-5, 1e2, 8), 2: log_grid(1e-4, 1e2, 4)}
+REGULARIZATIONS = {1: np.geomspace(1e-7, 1.0, 8), 2: np.geomspace(1e-6, 1e-1, 5)}
+OUTPUT_REGULARIZATIONS = {1: np.geomspace(1e-5, 1e2, 8), 2: np.geomspace(1e-4, 1e2, 4)}
 """By d_y, where 2 stands for more than one; α′ times the volume of the reference's box, in which
 the largest eigenvalue of L/M is about 1: from almost no to very strong regularisation."""
 
@@ -440,9 +440,8 @@ class _InputPath:
 
     def __init__(self, kernel, groups: Groups, X, least_ridge: float):
         # K, its symmetric part, eigenvectors and what LAPACK works in.
-        require_memory(
-            X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER
-        )
+        count = groups.X.shape[0]
+        require_memory(X, "the selection of CDO", count, lambda G: 5 * G * G, remedy=_FEWER)
         root = array_namespace(X).asarray(np.sqrt(groups.counts))
         K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
         values, vectors = linalg.symmetric_spectrum(0.5 * (K + K.T))
@@ -724,9 +723,8 @@ class CDO(SignedMixture):
 
     def _raw_weights(self, X):
         """Return β up to a positive factor a row, shape (n, M)."""
-        count, parts = max(1, _AT_ONCE // self._reference.size), []
-        for start in range(0, X.shape[0], count):
-            rows = slice(start, min(start + count, X.shape[0]))
+        parts = []
+        for rows in slices(X.shape[0], max(1, _AT_ONCE // self._reference.size)):
             similarities = self._inputs.similarities(X[rows, :])
             if self._solved_outputs is not None:
                 V = similarities @ self._solved_outputs
@@ -741,7 +739,6 @@ class CDO(SignedMixture):
 
     def _log_weights(self, X):
         weights = self._raw_weights(X)
-        xp = array_namespace(weights)
         if self.weights == "projected":
-            weights = xp.asarray(self._nearest(to_numpy(weights)))
-        return log_where_positive(divided_by_sums(xp.maximum(weights, 0.0), _REMEDY))
+            weights = array_namespace(weights).asarray(self._nearest(to_numpy(weights)))
+        return log_positive_shares(weights, _REMEDY)

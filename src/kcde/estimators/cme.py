@@ -5,14 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import (
-    array_namespace,
-    cholesky,
-    solve_triangular,
-    take_columns,
-    take_rows,
-    to_numpy,
-)
+from kcde.arrays import array_namespace, cholesky, solve_triangular, take_block, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
 from kcde.estimators._low_rank.constraints import ConstrainedSolution, product_bounds
@@ -283,7 +276,7 @@ class _ActiveSet:
     def solve(self, support: np.ndarray):
         """Return the minimiser with Σ p = 1 on a support, numpy (k,)."""
         self.systems += 1
-        lower = cholesky(take_columns(take_rows(self.K, support), support), overwrite=True)
+        lower = cholesky(take_block(self.K, support, support), overwrite=True)
         if lower is None:
             raise _Singular(_EARLY.format("singular", "unknown"))
         pull = take_rows(self.pull, support)

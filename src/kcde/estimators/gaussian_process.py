@@ -7,11 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
-from kcde.estimators._shared import checks
-from kcde.estimators._shared.marginal_likelihood import (
-    Hyperparameters,
-    maximise_marginal_likelihood,
-)
+from kcde.estimators._shared import checks, marginal_likelihood
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import distinct_rows
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
@@ -122,7 +118,7 @@ class GaussianProcess(NormalResiduals):
         self.bandwidth_x_, self.signal_std_, self.noise_std_ = columns
         self._condition(inputs, counts, means - self.offset_)
 
-    def _choose(self, X, Y, rows: int) -> list[Hyperparameters]:
+    def _choose(self, X, Y, rows: int) -> list:
         """Complete what is given for each column by marginal likelihood on at most so many rows."""
         d_y, bandwidth = self.n_outputs_, self.bandwidth_x
         if bandwidth is not None:
@@ -131,15 +127,14 @@ class GaussianProcess(NormalResiduals):
             [None] * d_y if value is None else as_bandwidths(value, d_y, name).tolist()
             for name, value in (("signal_std", self.signal_std), ("noise_std", self.noise_std))
         ]
-        given = [Hyperparameters(bandwidth, *pair) for pair in zip(*stds, strict=True)]
+        pairs = zip(*stds, strict=True)
+        given = [marginal_likelihood.Hyperparameters(bandwidth, *pair) for pair in pairs]
         if all(value is not None for column in given for value in column):
             return given
         X, Y = to_numpy(X), to_numpy(Y - self.offset_)
         drawn = tuning_rows(X, rows, rng_of("tuning rows", self.random_state))
-        return [
-            maximise_marginal_likelihood(X[drawn], y, column, self.kernel)
-            for y, column in zip(Y[drawn].T, given, strict=True)
-        ]
+        columns = zip(Y[drawn].T, given, strict=True)
+        return [marginal_likelihood.maximise(X[drawn], y, own, self.kernel) for y, own in columns]
 
     def _condition(self, inputs, counts, targets):
         """Solve once for all columns of y that share their hyper-parameters."""
@@ -178,9 +173,8 @@ class GaussianProcess(NormalResiduals):
         def at(X):
             mean, variance = self.mean(X), self.variance(X)
             columns = range(self.n_outputs_)
-            return sum(
-                _log_normal(Y[None, :, c], mean[:, c, None], variance[:, c, None]) for c in columns
-            )
+            each = ((Y[None, :, c], mean[:, c, None], variance[:, c, None]) for c in columns)
+            return sum(_log_normal(*parts) for parts in each)
 
         return at
 

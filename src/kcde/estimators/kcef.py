@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, slices, take_rows, to_numpy
 from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.natural_parameter import (
     ChebyshevInterpolant,
@@ -389,14 +389,12 @@ class KCEF(ExponentialFamily):
             nodes = np.concatenate([below, inside, beyond])
             weights = smooth.weights(inside)
             for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
-                T = at_nodes[rows] @ weights
-                yield self._with_base(T, nodes, len(below)), nodes
+                yield self._with_base(at_nodes[rows] @ weights, nodes, len(below)), nodes
             return
         # Between these, the cubic interpolant is off by some 1e-10 of the size of T.
         coarse = _equidistant(lower, upper, width / (3 * _FINE))
         at_coarse, slopes_at_coarse = smooth.weights(coarse), smooth.weights(coarse, 1)
-        for start in range(0, len(at_nodes), _ROWS_OF_BUMPS):
-            rows = slice(start, start + _ROWS_OF_BUMPS)
+        for rows in slices(len(at_nodes), _ROWS_OF_BUMPS):
             T = at_nodes[rows] @ at_coarse
             inside = _refined(coarse, self._with_base(T, coarse, 0), bend[rows], steps[rows].min())
             slopes = at_nodes[rows] @ slopes_at_coarse

@@ -12,13 +12,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.selection import HeldOut, Search
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.floored import (
-    Floored,
-    LocationScale,
-    Normal,
-    StudentT,
-    weight_of_floor,
-)
+from kcde.estimators._shared.floored import Floored, Normal, StudentT, weight_of_floor
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity, Tags
@@ -60,7 +54,7 @@ class LowRankFamily(ConditionalDensity):
     bandwidths: tuple
     regularization: float
     ranks: tuple
-    base: LocationScale
+    base: likelihood.Base
     random_state: int = 0
 
     def _fit(self, X, Y):
@@ -179,8 +173,7 @@ class LowRankFamily(ConditionalDensity):
     def _log_density(self, X, Y):
         coefficients = self._coefficients(X)
         inside = array_namespace(X).sum(coefficients * self._y(Y), axis=1)
-        inside = inside + self.base.log_density(Y[:, 0])
-        return inside - self._log_normaliser(coefficients)
+        return inside + self.base.log_density(Y[:, 0]) - self._log_normaliser(coefficients)
 
     def _log_density_at(self, Y):
         at = self._at(Y)

@@ -24,10 +24,10 @@ from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, log_grid
+from kcde.selection import best_index, complement
 
-BANDWIDTHS = log_grid(10**-1.5, 10**1.5, 20)
-REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
+BANDWIDTHS = np.geomspace(10**-1.5, 10**1.5, 20)
+REGULARIZATIONS = np.geomspace(1e-3, 10.0, 20)
 
 _SWEEPS = 5
 """Times that every column's own bandwidth is chosen anew, at most."""
@@ -145,9 +145,7 @@ class LSCDE(SignedMixture):
         H, h = self._basis(X, Y).moments(np.arange(Y.shape[0]))
         self.weights_, self.jitter_ = _SOLVERS[self.weights](H, h, self.regularization_)
         if not bool(array_namespace(Y).any(self.weights_ > 0)):
-            raise np.linalg.LinAlgError(
-                "no weight is positive: raise the regularization or the bandwidth"
-            )
+            raise np.linalg.LinAlgError("no weight is positive: raise regularization or bandwidth")
         self._centres, self._sigma = self.centres_y_, self.bandwidth_y_
 
     @property

@@ -9,23 +9,18 @@ import numpy as np
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.mixture import (
-    GaussianMixture,
-    divided_by_sums,
-    log_volume,
-    log_where_positive,
-)
+from kcde.estimators._shared.mixture import GaussianMixture, log_positive_shares, log_volume
 from kcde.estimators.base import Tags
 from kcde.estimators.cme import CME
 from kcde.estimators.jdl import JDL
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.seeding import rng_of
-from kcde.selection import best_index, candidates, complement, log_grid
+from kcde.selection import best_index, candidates, complement
 
 BANDWIDTH_FACTORS = np.array([0.5, 1.0, 2.0, 4.0])
-REGULARIZATIONS = log_grid(1e-8, 10.0, 10)
-SMOOTHINGS = log_grid(0.05, 1.0, 10)
+REGULARIZATIONS = np.geomspace(1e-8, 10.0, 10)
+SMOOTHINGS = np.geomspace(0.05, 1.0, 10)
 
 
 @dataclass(eq=False, repr=False)
@@ -117,9 +112,7 @@ class SmoothedWeights(GaussianMixture):
         return score
 
     def _log_weights(self, X):
-        weights = self.weights_model_.weights(X)
-        positive = array_namespace(weights).maximum(weights, 0.0)
-        return log_where_positive(divided_by_sums(positive, "raise the regularization"))
+        return log_positive_shares(self.weights_model_.weights(X), "raise the regularization")
 
 
 def _bandwidths(points, name: str) -> list:

@@ -6,13 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import (
-    array_namespace,
-    as_floating,
-    exp_of_negative,
-    row_blocks,
-    take_columns,
-)
+from kcde.arrays import array_namespace, as_floating, exp_of_negative, row_blocks, take_columns
 
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""

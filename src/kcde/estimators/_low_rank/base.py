@@ -108,8 +108,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         FloatingPointError
             If the solver of a constrained problem stops early; names status and residual.
         """
-        (fitted,) = self._fit_models([self], X, Y, None, False)
-        return fitted
+        return self._fit_models([self], X, Y, None, False)[0]
 
     def fit_path(
         self, X, Y, regularizations, summary: Summary | None = None, return_errors: bool = False
@@ -200,8 +199,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
             for rows in row_blocks(Y.shape[0], width, like=Y):
                 x, y = X[rows, :], Y[rows, :]
                 one = xp.ones((y.shape[0], 1), dtype=y.dtype)
-                Z = [basis_x.coordinates_at(x), basis_y.coordinates_at(y), one]
-                Z = xp.concat(Z, axis=1)
+                Z = xp.concat([basis_x.coordinates_at(x), basis_y.coordinates_at(y), one], axis=1)
                 products = products + Z.T @ Z
                 of_f = of_f + f(y).T @ Z[:, m:]
         moments, of_f = products / products[-1, -1], of_f / products[-1, -1]
@@ -236,8 +234,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
         It depends on x alone, so that the same features serve every λ and every basis of y.
         """
-        X = self._check_features(X)
-        return self.basis_x_.features(X)
+        return self.basis_x_.features(self._check_features(X))
 
     def expectation(self, projection: Projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
@@ -255,9 +252,8 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         products = directions.T @ features.T
         width = products.shape[0] // len(models)
         parts = (products[i * width : (i + 1) * width, :] for i in range(len(models)))
-        return [
-            model._expected(projection, part).T for model, part in zip(models, parts, strict=True)
-        ]
+        each = zip(models, parts, strict=True)
+        return [model._expected(projection, part).T for model, part in each]
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], never renormalised.

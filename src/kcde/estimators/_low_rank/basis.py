@@ -226,9 +226,8 @@ class PolynomialBasis(Basis):
         """Return R⁻ᵀ of averages R Rᵀ of products, shape (m, m)."""
         xp, lower = array_namespace(gram), cholesky(gram)
         # Squares of the diagonal are what a monomial adds to those before it.
-        if lower is None or bool(
-            xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
-        ):
+        diagonal = xp.linalg.diagonal
+        if lower is None or bool(xp.any(diagonal(lower) ** 2 <= _DEPENDENT * diagonal(gram))):
             remedy = f"give more than {self.points.shape[0]} rows, or a lower degree"
             raise ValueError(f"{gram.shape[0]} monomials in {self._name} are dependent: {remedy}")
         return solve_triangular(lower, xp.eye(gram.shape[0], dtype=gram.dtype), transpose=True)

@@ -241,7 +241,6 @@ class Floored(ConditionalDensity):
 
         def excess(y):
             slope = array_namespace(y).exp(self.log_density(X, y[:, None]))
-            found = (1.0 - self.weight_) * cdf(y) + self.weight_ * self._floor.cdf(y)
-            return found - p, slope
+            return (1.0 - self.weight_) * cdf(y) + self.weight_ * self._floor.cdf(y) - p, slope
 
         return increasing_root(excess, lower, upper, start, 1e-12 * self._floor.scale)

@@ -51,14 +51,12 @@ def relevant_lengths(X, y, rng: np.random.Generator) -> np.ndarray:
     """
     chosen = subsample(X.shape[0], _RELEVANCE_ROWS, rng)
     X, y = (to_numpy(take_rows(each, chosen)) for each in (X, y))
-    found = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
+    found = maximise(X, y - y.mean(), Hyperparameters(None, None, None))
     lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
     return lengths * np.sqrt(np.mean(lengths**-2.0))
 
 
-def maximise_marginal_likelihood(
-    X: np.ndarray, y: np.ndarray, given: Hyperparameters, kernel: str = "gaussian"
-) -> Hyperparameters:
+def maximise(X, y, given: Hyperparameters, kernel: str = "gaussian") -> Hyperparameters:
     """Choose what is not given; O(n³) time and 6 n² numbers an iteration.
 
     One run of L-BFGS in the logarithms, from lengths of √d_x, a signal of 1 and a noise of 0.3

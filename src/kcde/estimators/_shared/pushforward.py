@@ -74,11 +74,7 @@ class NormalResiduals(Pushforward):
         return _log_normal(Y, *self._line(X))
 
     def _log_density_at(self, Y):
-        def at(X):
-            mean, std = self._line(X)
-            return _log_normal(Y, mean[:, None, :], std[:, None, :])
-
-        return at
+        return lambda X: _log_normal(Y, *(part[:, None, :] for part in self._line(X)))
 
     def _push(self, X, Z):
         mean, std = self._line(X)
