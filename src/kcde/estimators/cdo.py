@@ -387,7 +387,7 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     scores have shape (σ_x, σ_y, α, α′), higher is better.
     """
     grids = _grids(model, X, Y, reference)
-    shifts = grids.output_regularization * (1 if (model.scaling == "published") else reference.size)
+    shifts = grids.output_regularization * (1 if model.scaling == "published" else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
     widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
     kernels = [KERNELS[model.kernel_x](sigma) for sigma in widths]

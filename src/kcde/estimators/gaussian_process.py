@@ -118,7 +118,7 @@ class GaussianProcess(NormalResiduals):
         self.bandwidth_x_, self.signal_std_, self.noise_std_ = columns
         self._condition(inputs, counts, means - self.offset_)
 
-    def _choose(self, X, Y, rows: int) -> list:
+    def _choose(self, X, Y, rows: int) -> list[marginal_likelihood.Hyperparameters]:
         """Complete what is given for each column by marginal likelihood on at most so many rows."""
         d_y, bandwidth = self.n_outputs_, self.bandwidth_x
         if bandwidth is not None:
