@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from math import log10
 from typing import NamedTuple
 
+import numpy as np
+
 from kcde import scores
 from kcde.estimators import Standardised
 from kcde.estimators._kcef.selection import ScoreGrid, choose_from_grids
 from kcde.experiments.base import Outcome, attempt
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.metrics import NLL, NLL_QUADRATURE
-from kcde.selection import log_grid
 
 
 class Reading(NamedTuple):
@@ -39,7 +40,7 @@ class Reading(NamedTuple):
     def grid(self) -> ScoreGrid:
         """Return its candidates, 20 of σ and of λ as the paper states."""
         ends = self.sigma, self.regularization
-        return ScoreGrid(*(log_grid(*each, 20) for each in ends), self.folds)
+        return ScoreGrid(*(np.geomspace(*each, 20) for each in ends), self.folds)
 
 
 READINGS = tuple(

@@ -203,7 +203,7 @@ def test_best_index_passes_over_what_is_not_finite():
 
 
 def test_refined_grid_stays_within_one_step():
-    grid = selection.log_grid(0.1, 10.0, 5)
+    grid = np.geomspace(0.1, 10.0, 5)
     finer = selection.refined_grid(grid[2], grid, 5)
     assert finer[2] == pytest.approx(grid[2])
     assert grid[1] < finer[0] < finer[-1] < grid[3]
