@@ -115,10 +115,8 @@ class Planar(ArrayExperiment):
 
     def outcome(self, unit: int) -> Outcome:
         """Fit, draw and score under a seed."""
-        backend, here = (
-            methods.backend_of(self.unfitted(0), self.backend),
-            points(self.dataset, unit),
-        )
+        backend = methods.backend_of(self.unfitted(0), self.backend)
+        here = points(self.dataset, unit)
         model, fitting = attempt(fit, self.unfitted(unit), here.train, backend)
         sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
         row = self.row(unit, backend=backend, seed=self.seed_of(unit), **sizes)

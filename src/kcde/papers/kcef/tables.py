@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -253,10 +253,10 @@ def build_grid(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     Kind `claim`: a panel a claim, of K8 for each NADE; a series a reading; stat is the verdict.
     """
     own = scores[scores["experiment"] == Table1Readings.name]
-    known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
-    found = own.groupby("dataset")
-    ordered = [*(name for name in known if name in found.groups), *found.groups]
-    rows = [row for name in dict.fromkeys(ordered) for row in _likelihoods(own, name)]
+    here = set(own["dataset"])
+    known = [*_R_SETS, *published.datasets("dde", "table2"), *sorted(here)]
+    ordered = filter(here.__contains__, dict.fromkeys(known))
+    rows = [row for name in ordered for row in _likelihoods(own, name)]
     tests = ChainMap(*(each.claims for each in registry.ARTEFACTS.values()))
     for reading in (each for each in readings.declared(artefact.paper) if each.choice == "K-grid"):
         under = reading.scores(scores)
@@ -401,6 +401,7 @@ _RULES = {
     "without penalty": [f"{name}-unpenalised" for name in _CODE],
     "converged": ["KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"],
 }
+_OF_RULES = dict.fromkeys(chain.from_iterable(_RULES.values()))
 _SAMPLED = [*_CODE[:1], *(f"KCEF-F{rule}-inverse" for rule in ("", "-unpenalised", "-converged"))]
 
 # Panel of the grid data, named by what is fixed in it, to its curves and the label of its axis.
@@ -483,12 +484,7 @@ RULES = Artefact(
     shows={
         "joint": {
             "datasets": [*_DATASETS, *claims.DATASETS],
-            "methods": [
-                *_CODE,
-                *_RULES["without penalty"],
-                *(f"KCEF-{name}" for name in ("F-converged", "F-converged-isotropic")),
-                *("KCEF-M-converged", *_OTHERS, "exact"),
-            ],
+            "methods": [*_OF_RULES, "KCEF-F-converged-isotropic", *_OTHERS, "exact"],
             # One bandwidth for all parents on the grid data: claim K6; and one for each parent on
             # the smallest of the UCI data.
             "only": {
