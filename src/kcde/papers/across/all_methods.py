@@ -294,8 +294,7 @@ def answer(table: pd.DataFrame) -> str:
     None of `GIVEN` is recommended.
     """
     methods = of_methods(table)
-    choosing = methods[~methods["method"].isin(GIVEN)]
-    sound = choosing[choosing["failed"] == 0]
+    sound = methods[~methods["method"].isin(GIVEN) & (methods["failed"] == 0)]
     if len(methods) < 2:
         return "No two methods were fitted on the same sets, so that none can be compared."
     if not len(sound):

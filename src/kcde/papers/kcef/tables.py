@@ -311,15 +311,16 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             target = cells.loc[cells["stat"] == "published", "y"].to_list()
             finite = [*means[np.isfinite(means)], *target] or [0.0]
             high = min(max(finite), min(finite) + _RANGE)
+            inside = means.clip(upper=high).fillna(high)
             for line, look in _lines().items():
-                known = [each for each in line if f"{each}" in means.index]
-                values = [min(means[f"{each}"], high) for each in known]
+                known = [each for each in line if f"{each}" in inside]
                 least = [each.regularization[0] for each in known]
-                axes.plot(least, np.nan_to_num(values, nan=high), markersize=2.5, lw=0.9, **look)
+                values = [inside[f"{each}"] for each in known]
+                axes.plot(least, values, markersize=2.5, lw=0.9, **look)
             for value in target:
                 axes.axhline(value, color=style.BLACK, linewidth=1.0, linestyle=":")
-            if f"{DRAWN}" in means.index:
-                at = DRAWN.regularization[0], np.nan_to_num(min(means[f"{DRAWN}"], high), nan=high)
+            if f"{DRAWN}" in inside:
+                at = DRAWN.regularization[0], inside[f"{DRAWN}"]
                 axes.plot(*at, "s", mfc="none", mec=style.BLACK, markersize=7)
             axes.set_xscale("log")
             axes.margins(y=0.12)
@@ -349,16 +350,10 @@ def _lines() -> dict[tuple, dict]:
 
 
 _BESIDE = {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]}
+_OF_GRID = {"table1_readings": {}, "r_benchmark": _BESIDE}
+_READING = {"name": "table1-readings", "stage": "readings", "below": claims_of_grid}
 
-GRID = Artefact(
-    __name__,
-    name="table1-readings",
-    stage="readings",
-    shows={"table1_readings": {}, "r_benchmark": _BESIDE},
-    build=build_grid,
-    draw=draw_grid,
-    below=claims_of_grid,
-)
+GRID = Artefact(__name__, _OF_GRID, build_grid, draw_grid, **_READING)
 
 
 _DATASETS = published.datasets("kcef", "table2")
