@@ -131,7 +131,7 @@ class _Writer:
         self._places: dict[int, dict] = {}
 
     def encode(self, value: Any, name: str) -> Any:
-        if isinstance(value, _PLAIN) and type(value) in _PLAIN:
+        if type(value) in _PLAIN:
             return value
         if id(value) in self._places:
             return self._places[id(value)]
@@ -152,21 +152,19 @@ class _Writer:
                 for key, each in value.items()
             ]
             return {"dict": pairs}
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
         if isinstance(value, tuple | list):
             of = [self.encode(each, f"{name}[{i}]") for i, each in enumerate(value)]
             if type(value) in (tuple, list):
                 return {type(value).__name__: of}
-            if _is_ours(type(value).__module__):
-                return {"class": _named(type(value)), "fields": of}
-        if _is_ours(type(value).__module__) and hasattr(value, "__dict__"):
+            if kind.startswith(_ROOMS):
+                return {"class": kind, "fields": of}
+        if kind.startswith(_ROOMS) and hasattr(value, "__dict__"):
             number = len(self._kept)
             self._known(value, {"same": number})
             state = {key: self.encode(each, f"{name}.{key}") for key, each in vars(value).items()}
-            return {"class": _named(type(value)), "state": state, "number": number}
-        raise UnsavableError(
-            f"{name} is a {type(value).__module__}.{type(value).__qualname__}, which no model file "
-            "can hold"
-        )
+            return {"class": kind, "state": state, "number": number}
+        raise UnsavableError(f"{name} is a {kind}, which no model file can hold")
 
     def _known(self, value: Any, entry: dict) -> dict:
         self._kept.append(value)
@@ -235,21 +233,13 @@ class _Reader:
         return made
 
 
-def _named(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _is_ours(module: str) -> bool:
-    return f"{module}.".startswith(_ROOMS)
-
-
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
     for now, before in _ONCE.items():
         if module.removeprefix("kcde.").partition(".")[2] in before:
             module = f"kcde.{now}"
-    if _is_ours(module) and source(module) is not None:
+    if f"{module}.".startswith(_ROOMS) and source(module) is not None:
         cls = getattr(import_module(module), qualname, None)
         if isinstance(cls, type) and cls.__module__ == module:
             return cls

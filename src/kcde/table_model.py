@@ -69,9 +69,8 @@ def _tags(name: str) -> Tags:
 
 def savable() -> list[str]:
     """Return the names of the methods whose fits can be written to a file."""
-    return [
-        methods.shown(name) for name in methods.METHODS if not usable(name) and _tags(name).saved
-    ]
+    names = [name for name in methods.METHODS if not usable(name) and _tags(name).saved]
+    return list(map(methods.shown, names))
 
 
 def regardless_of_groups(names: Sequence[str]) -> str:

@@ -129,9 +129,7 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     if dtype == "c" or not given.map(pd.api.types.is_scalar).all():
         fault = "it has complex numbers, lists or objects: take their parts as columns"
         return Cells(LEVELS, series, ~nowhere, fault)
-    if kind is not LEVELS and pd.api.types.infer_dtype(given, skipna=True) == "boolean":
-        return Cells(NUMBER, given.map({True: 1.0, False: 0.0}).astype(float), nowhere)
-    if isinstance(series.dtype, pd.CategoricalDtype):
+    if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.categories.dtype != bool:
         kind = kind or LEVELS
     text = given.where(given.notna()).map(str, na_action="ignore").astype(object).str.strip()
     text = text.mask(text == "")
@@ -361,12 +359,12 @@ class Columns:
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
         """Return what `plain` has written, in this version or an older one."""
-        parts = [(e["name"], e["levels"], e.get("range"), e.get("fill")) for e in plain["x"]]
-        x = (
-            Column(name, tuple(levels) if levels else None, ends and tuple(ends), fill)
-            for name, levels, ends, fill in parts
-        )
-        return cls(plain["y"], tuple(x), tuple(plain["ignored"]))
+
+        def frozen(part: Any) -> Any:
+            return tuple(part) if isinstance(part, list) else part
+
+        x = ({key: frozen(part) for key, part in each.items()} for each in plain["x"])
+        return cls(plain["y"], tuple(Column(**each) for each in x), tuple(plain["ignored"]))
 
 
 def _read(
@@ -738,8 +736,7 @@ def check(
             f"{again.sum()} of {len(frame)} rows repeat the x and y of another: each counts once, "
             "or it would be on both sides of folds, splits and calibration."
         )
-        frame = frame[~again]
-        target = target[~again]
+        frame, target = frame[~again], target[~again]
     encoded = columns.encode(frame[[*names, y]])
     said, width = _of_target(y, target), encoded.shape[1]
     skewed = [] if said or log_y else _skewed(y, target)
@@ -807,10 +804,9 @@ def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
 def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows without missing values."""
     empty = frame[names].isna()
-    counts = empty.sum()
-    if not counts.any():
+    counts = empty.sum()[lambda found: found > 0]
+    if counts.empty:
         return frame, []
-    counts = counts[counts > 0]
     words = {name: cells[name].words if cells[name].kind is NUMBER else () for name in counts.index}
     shown = ", ".join(
         f"{name} ({n}{f', also written {_listed(words[name])}' if words[name] else ''})"

@@ -62,22 +62,16 @@ def render(found: "Comparison") -> str:
     notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
     if found.plan.kind == GROUPS:
         notes.append(regardless_of_groups(scored["method"]))
+    drawn = [name for name in scored["method"] if name in found.run.scores]
     content = {
         "found": found,
-        "y": found.checked.columns.y,
-        "taken": found.advice.method,
         "facts": facts(found),
         "cards": cards(found),
         "baseline": BASELINE,
-        "rank": "CRPS" if found.rank_by == CRPS else "log density",
         "ranking": ranking(found.table, found.rank_by),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
-        "pits": [
-            pit(method, _values(found, method, "pit"))
-            for method in scored["method"]
-            if method in found.run.scores
-        ],
+        "pits": [pit(method, _values(found, method, "pit")) for method in drawn],
         "notes": " ".join([*filter(None, notes), f"kcde {kcde.__version__}."]),
     }
     if found.model is not None:
@@ -97,17 +91,16 @@ def cards(found: "Comparison") -> list[tuple[str, str, str]]:
     rows = found.table.set_index("method", drop=False)
     taken, y = rows.loc[found.advice.method], found.checked.columns.y
     other = rows.loc[BASELINE] if BASELINE in found.run.scores else None
-    labels = {"width_90": "typical width of a 90% interval of", "error": "typical error of"}
+
+    def in_y(label: str, name: str) -> tuple[str, str, str]:
+        against = "" if other is None else f"{in_units(other[name])} without x"
+        return f"{label} of {y}", in_units(taken[name]), against
+
     cards = [
-        (
-            f"{label} {y}",
-            in_units(taken[name]),
-            "" if other is None else f"{in_units(other[name])} without x",
-        )
-        for name, label in labels.items()
+        in_y("typical width of a 90% interval", "width_90"),
+        ("held-out rows in these intervals", f"{taken['coverage_90']:.0%}", "90% asked"),
+        in_y("typical error", "error"),
     ]
-    held = f"{taken['coverage_90']:.0%}"
-    cards.insert(1, ("held-out rows in these intervals", held, "90% asked"))
     if other is not None and found.advice.method != BASELINE:
         cards.append(("above the density without x, nats", _plus_minus(taken, "gain"), ""))
     if len(found.run.scores) > 1:

@@ -25,7 +25,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -400,9 +399,8 @@ def read(plan: Plan, method: str, rows: int, number: int) -> Scored | None:
 
 @cache
 def _declared() -> dict[str, tuple[float, float]]:
-    with (resources.files("kcde.comparison") / "costs.csv").open(encoding="utf-8") as file:
-        table = pd.read_csv(file, index_col="method")
-    return {name: (row.seconds, row.exponent) for name, row in table.iterrows()}
+    table = pd.read_csv(Path(__file__).with_name("costs.csv"))
+    return {row.method: (row.seconds, row.exponent) for row in table.itertuples()}
 
 
 def cost(method: str, rows: int) -> float:
@@ -475,8 +473,7 @@ class Workers:
             done, late = wait([self._pool.submit(work) for _ in range(self.jobs)], self.left)
             errors = [error for future in done if (error := future.exception())]
         if not (late or errors):
-            given = [(method, self._plan, rows, number) for number in numbers]
-            futures = [self._pool.submit(work, *each) for each in given]
+            futures = [self._pool.submit(work, method, self._plan, rows, i) for i in numbers]
             limit = min(seconds, self.left)
             done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
             errors = [error for future in done if (error := future.exception())]
@@ -631,12 +628,10 @@ def _further(plan, compared, found: Run, workers: Workers, say) -> list[int]:
     for method in compared:
         if missing := _missing(plan, method, found.rows, rest):
             trouble = workers.score(method, found.rows, missing, workers.left)
-            lost = f"; {trouble}" if trouble else ""
-            say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){lost}")
-    common = [
-        i for i in rest if not any(_missing(plan, name, found.rows, [i]) for name in compared)
-    ]
-    splits = [*found.splits, *common]
+            also = f"; {trouble}" if trouble else ""
+            say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){also}")
+    lost = {i for name in compared for i in _missing(plan, name, found.rows, rest)}
+    splits = [*found.splits, *(i for i in rest if i not in lost)]
     if len(splits) < len(plan.splits):
         say(f"{len(splits)} of {len(plan.splits)} splits within the budget")
     return splits

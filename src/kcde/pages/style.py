@@ -161,7 +161,7 @@ def page(width: float, height: float, stem: Path | None = None) -> Iterator:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    with plt.rc_context(_RC):
+    with plt.style.context(["default", _RC]):
         made = plt.figure(figsize=(width, height), layout=_layout())
         try:
             yield made
@@ -250,10 +250,8 @@ def _layout():
 
 _PLACES = 6  # of a share of the figure: a thousandth of a point
 _RC = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
     "font.size": 8,
     "axes.titlesize": 8,
-    "axes.labelsize": 8,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "axes.spines.top": False,
@@ -261,8 +259,6 @@ _RC = {
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
-    "lines.linewidth": 1.5,
-    "mathtext.fontset": "dejavusans",
     "pdf.fonttype": 42,
     "svg.hashsalt": "kcde",
 }
