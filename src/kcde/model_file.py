@@ -8,7 +8,6 @@ is imported but modules of estimators and what they are made of.
 import io
 import json
 import zipfile
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,10 +45,7 @@ class UnsavableError(ValueError):
 
 
 def write(
-    path: str | Path,
-    model: Any,
-    about: Mapping[str, Any],
-    arguments: Mapping[str, Any] | None = None,
+    path: str | Path, model: Any, about: dict[str, Any], arguments: dict[str, Any] | None = None
 ) -> None:
     """Write a fitted model.
 
@@ -70,9 +66,9 @@ def write(
         If the model or an argument has a part that cannot be written.
     """
     writer = _Writer()
-    content = {"format": FORMAT, "about": dict(about), "model": writer.encode(model, "model")}
+    content = {"format": FORMAT, "about": about, "model": writer.encode(model, "model")}
     if arguments is not None:
-        content["arguments"] = writer.encode(dict(arguments), "arguments")
+        content["arguments"] = writer.encode(arguments, "arguments")
     with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(zipfile.ZipInfo(_JSON, _EPOCH), json.dumps(content, ensure_ascii=False))
         for place, array in enumerate(writer.arrays):

@@ -20,10 +20,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -547,33 +547,34 @@ def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -
 
 def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: int) -> None:
     """Refuse the first row with more or fewer fields than the header; pandas fills short ones."""
-    with _opened(path, skipped) as lines, suppress(csv.Error):
-        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        for record in records:
-            if len(record) != len(names) and any(field.strip() for field in record):
-                raise ValueError(
-                    f"line {records.line_num + skipped} has {len(record)} fields and the header "
-                    f"{len(names)}, divided by {delimiter!r}: add or remove some, or "
-                    "what stands above the names of the columns"
-                )
+    for line, record in _records(path, delimiter, skipped):
+        if len(record) != len(names) and any(field.strip() for field in record):
+            raise ValueError(
+                f"line {line} has {len(record)} fields and the header {len(names)}, divided by "
+                f"{delimiter!r}: add or remove some, or what stands above the names of the columns"
+            )
 
 
-@contextmanager
-def _opened(path: Path, skipped: int = 0) -> Iterator[TextIO]:
-    """Open a text file, after some lines."""
+def _records(path: Path, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of a CSV after some lines, and the line where they end.
+
+    It ends at a quote that nothing closes.
+    """
     opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines, suppress(csv.Error):
         for _ in range(skipped):
             lines.readline()
-        yield lines
+        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        for record in records:
+            yield records.line_num + skipped, record
 
 
 def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
     """Return the names of the columns of a CSV, its delimiter, and the lines before the names."""
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
-    with _opened(path) as lines:
-        named = re.match(r'"?sep=(.)"?[\r\n]', lines.readline(), re.IGNORECASE)
+    _, first = next(_records(path, ",", 0), (0, []))
+    named = re.fullmatch("sep=(.)", ",".join(first), re.IGNORECASE)
     delimiter, skipped = delimiter or (named and named[1]), int(named is not None)
     heads = {each: _head(path, each, skipped) for each in {*_DELIMITERS, delimiter or ","}}
     if not any(heads.values()):
@@ -612,13 +613,8 @@ def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
 
 def _head(path: Path, delimiter: str, skipped: int) -> list[str]:
     """Return the fields of the first line that is not blank; a quoted field may have several."""
-    with _opened(path, skipped) as lines:
-        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        named = (each for each in records if len(each) > 1 or (each and each[0].strip()))
-        try:
-            return next(named, [])
-        except csv.Error:  # a quote that nothing closes
-            return []
+    records = (each for _, each in _records(path, delimiter, skipped))
+    return next((each for each in records if len(each) > 1 or (each and each[0].strip())), [])
 
 
 def _require_unique(names: Iterable) -> None:
@@ -1032,8 +1028,6 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
                 f"column {name!r} orders no rows: {wrong.iloc[0]!r} is neither a number nor a date "
                 "as 2024-12-31 or 2024-12-31 23:59"
             )
-    elif getattr(series.dtype, "tz", None) is not None:
-        series = series.dt.tz_convert("UTC")
     return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
 
 

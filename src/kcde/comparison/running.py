@@ -417,10 +417,8 @@ def all_methods() -> list[str]:
     covered = {methods.find(name).estimator for name in _declared()}
     new = [name for name in estimator_names() if name not in covered and not usable(name)]
     new = [name for name in new if not getattr(estimators, name).tags.unconditional]
-    rest = sorted(
-        {*_declared(), *new} - {BASELINE, *CONTENDERS}, key=lambda name: (cost(name, _ROWS), name)
-    )
-    return [BASELINE, *CONTENDERS, *rest]
+    rest = {*_declared(), *new} - {BASELINE, *CONTENDERS}
+    return [BASELINE, *CONTENDERS, *sorted(rest, key=lambda name: (cost(name, _ROWS), name))]
 
 
 @dataclass

@@ -99,9 +99,8 @@ def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
 def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float]]:
     """Return the lowest and highest p-value of each (data set, method, variant) that has them."""
     cell = ["dataset", "method", "variant"]
-    low, high = (
-        table[table["metric"] == name].set_index(cell)["mean"] for name in (LOWEST, HIGHEST)
-    )
+    table = table.set_index(cell)
+    low, high = (table.loc[table["metric"] == name, "mean"] for name in (LOWEST, HIGHEST))
     return {key: (low[key], high[key]) for key in low.index.intersection(high.index)}
 
 
