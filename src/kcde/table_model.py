@@ -426,11 +426,9 @@ def require_savable(method: str) -> None:
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     if not _tags(method).saved:
-        can = [name for name in map(methods.shown, _USUAL) if name in savable()]
-        raise ValueError(
-            f"a fit of {method} is not made of arrays and numbers alone, so that no model file can "
-            f"hold it; among those that can: {', '.join(can)}"
-        )
+        can = ", ".join(name for name in map(methods.shown, _USUAL) if name in savable())
+        why = f"a fit of {method} is not made of arrays and numbers alone"
+        raise ValueError(f"{why}, so that no model file can hold it; among those that can: {can}")
 
 
 def _code(method: str) -> str:

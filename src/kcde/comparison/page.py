@@ -264,12 +264,8 @@ def pit(method: str, values: np.ndarray) -> Picture:
         uri = _uri(made)
     cut = f" (cut at {_HIGHEST:g}; the highest bar is {highest:.1f})" if highest > _HIGHEST else ""
     ends, middle = heights[[0, -1]].mean(), heights[_BINS // 2 - 2 : _BINS // 2 + 2].mean()
-    return Picture(
-        uri,
-        f"Histogram of F(y|x) of {method}: {ends:.2f} at the ends and {middle:.2f} in the middle, "
-        "where 1 is calibrated.",
-        f"{method}{cut}",
-    )
+    shape = f"{ends:.2f} at the ends and {middle:.2f} in the middle, where 1 is calibrated"
+    return Picture(uri, f"Histogram of F(y|x) of {method}: {shape}.", f"{method}{cut}")
 
 
 def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
@@ -307,12 +303,8 @@ def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) 
         margin = 0.15 * (high.max() - low.min())
         axes.set_ylim(low.min() - margin, high.max() + margin)
         uri = _uri(made)
-    return Picture(
-        uri,
-        f"Quantiles of y against {name}: the median goes from {middle[0]:.3g} at {grid[0]:.3g} to "
-        f"{middle[-1]:.3g} at {grid[-1]:.3g}.",
-        name,
-    )
+    ends = f"{middle[0]:.3g} at {grid[0]:.3g} to {middle[-1]:.3g} at {grid[-1]:.3g}"
+    return Picture(uri, f"Quantiles of y against {name}: the median goes from {ends}.", name)
 
 
 def unlikely(found: "Comparison") -> dict:
