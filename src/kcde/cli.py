@@ -4,7 +4,6 @@ A command imports numpy, pandas or scipy inside, so that
 `--help` and short commands do not wait for them.
 """
 
-import gc
 import importlib.metadata
 import json
 import os
@@ -12,8 +11,8 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -46,17 +45,6 @@ def _kcde(version: Annotated[bool, _VERSION] = False) -> None:
 DataDir = Annotated[Path, Option(help="Folder of the raw data.")]
 Catalogue = Annotated[Path | None, Option(help="Another catalogue (CSV) than the built-in one.")]
 Backend = Annotated[str, Option(help="auto, numpy or cupy.")]
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Collect no garbage meanwhile: imports leave none, and to look for it costs a seventh."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()  # nor look through what was imported, later
-        gc.enable()
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:
@@ -473,14 +461,12 @@ def run_command(
     """  # noqa: D301
     import logging
 
-    with importing():
-        from kcde.experiments import experiment, experiments
-        from kcde.experiments.base import SCALES
-        from kcde.experiments.runner import run
-        from kcde.methods import define as add
-        from kcde.methods import key_of
+    from kcde.experiments import experiment, experiments
+    from kcde.experiments.base import SCALES
+    from kcde.experiments.runner import run
+    from kcde.methods import define as add
+    from kcde.methods import key_of
 
-        experiments()
     if not name:
         for each, cls in experiments().items():
             typer.echo(f"{each:16} {(cls.__doc__ or '').splitlines()[0]}")
@@ -582,8 +568,7 @@ def draw_command(
     python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     python -m kcde draw kcef/table1 --scores results/laptop/scores --into so-far  # during a run
     """  # noqa: D301
-    with importing():
-        from kcde.papers import drawing, registry
+    from kcde.papers import drawing, registry
 
     selected = registry.select(target)
     if scores is None:
