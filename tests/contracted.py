@@ -5,30 +5,26 @@ import numpy as np
 from kcde.estimators import estimator_class, estimator_names
 
 # Hyper-parameters that spare the selection; an estimator not named here chooses its own.
+_KERNELS = {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01}
 QUICK = {
-    "KCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
+    "KCEF": _KERNELS,
     "KEF": {"bandwidth_y": 0.9, "regularization": 0.01},
     "LSCDE": {"bandwidth_x": 0.6, "bandwidth_y": 0.5, "regularization": 0.1},
     "EpsilonKDE": {"radius": 0.5, "bandwidth_y": 0.3},
     "NADE": {"hidden_units": 8, "components": 2, "epochs": 20},
     "DDE": {"iterations": 200, "patience": 200},
-    "CDO": {
-        "bandwidth_x": 1.0,
-        "bandwidth_y": 0.3,
-        "regularization": 0.01,
-        "output_regularization": 0.1,
-    },
+    "CDO": _KERNELS | {"bandwidth_y": 0.3, "output_regularization": 0.1},
     "GaussianProcess": {"bandwidth_x": 1.0, "signal_std": 0.8, "noise_std": 0.4},
     "Defensive": {"repeats": 1, "tuning_rows": 20},
     "KernelCDE": {"bandwidth_x": 0.8, "bandwidth_y": 0.3},
     "LinearGaussian": {"regularization": 0.01},
-    "LikelihoodKCEF": {"bandwidth_x": 1.0, "bandwidth_y": 0.9, "regularization": 0.01},
+    "LikelihoodKCEF": _KERNELS,
     "QuantileForest": {"min_samples_leaf": 5, "bandwidth_y": 0.3, "trees": 20},
     "NGBoost": {"stages": 20},
 }
 _FLOW = {"hidden_units": 8, "blocks": 2, "steps": 40, "learning_rate": 0.01}
 QUICK |= dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP"), _FLOW)
-_SMOOTHED = {"bandwidth_x": 1.0, "bandwidth_y": 0.8, "regularization": 0.01, "smoothing": 0.3}
+_SMOOTHED = _KERNELS | {"bandwidth_y": 0.8, "smoothing": 0.3}
 QUICK |= dict.fromkeys(("SmoothedCME", "SmoothedJDL"), _SMOOTHED)
 # Where what is trained need not be trained well.
 FEWER = {"DDE": {"iterations": 5, "refit": False}, "NADE": {"epochs": 1}}

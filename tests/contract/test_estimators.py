@@ -17,14 +17,6 @@ from kcde.estimators import Standardised, estimator_class, estimator_names
 BY_DRAWS = {"ConditionalRealNVP", "ConditionalMAF"}
 
 
-@pytest.mark.parametrize("name", estimator_names())
-def test_each_states_its_own_selection_rule_for_tables(name):
-    rule = vars(estimator_class(name)).get("selection_rule", "")
-    assert rule, f"{name} needs a selection_rule: how it chooses what is left open, in a sentence"
-    assert rule[-1] not in ".;,"
-    assert "\n" not in rule
-
-
 @pytest.fixture
 def unfitted(fitted):
     """The class of each density, unfitted, with x and y."""

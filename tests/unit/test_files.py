@@ -11,7 +11,6 @@ import pytest
 
 from kcde import scores
 from kcde.files import atomic, read_object, staged
-from kcde.seeding import rng_of, seed_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -50,14 +49,6 @@ def test_staged_files_stay_as_they_were_where_one_fails(tmp_path):
         fail()
     found = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == dict.fromkeys("abc", "old")
-
-
-def test_seeds_depend_on_names_alone():
-    assert seed_of("split", "geyser", 3) == seed_of("split", "geyser", 3)
-    different = {seed_of("split", name, k) for name in ("geyser", "caution") for k in range(9)}
-    assert len(different) == 18
-    assert seed_of("a", "bc") != seed_of("ab", "c")
-    np.testing.assert_array_equal(rng_of("x").random(3), rng_of("x").random(3))
 
 
 def test_unknown_columns_ok_without_a_number_and_no_checksum_are_refused(tmp_path):
@@ -120,19 +111,6 @@ def test_information_is_that_which_was_written(tmp_path):
         beside.write_text(content)
         with pytest.raises(ValueError, match="not what its job has written"):
             scores.information(path)
-
-
-def test_what_is_said_beside_a_table_repeats_though_seconds_do_not(tmp_path):
-    def written(name, seconds, value):
-        rows = [
-            {"metric": "mmd", "value": value, "unit": "1e-3", "seconds": seconds, "status": "ok"},
-            {"metric": "fit_seconds", "value": seconds, "unit": "s", "status": "ok"},
-        ]
-        scores.write(tmp_path / f"{name}.csv", rows, {"code": "abc"})
-        return (tmp_path / f"{name}.json").read_bytes()
-
-    assert written("a", 1.5, 2.5) == written("b", 1.75, 2.5)
-    assert written("a", 1.5, 2.5) != written("b", 1.5, 2.75)
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-20], lambda _: b"no gzip"])

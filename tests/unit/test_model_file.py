@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -58,13 +59,13 @@ def test_a_model_can_be_saved_after_it_was_used(name, pairs, tmp_path):
     assert read.score_matching_loss(X, Y) == loss
 
 
-def changed(path, content=None, arrays=(), packed=False):
-    """Write a file with other JSON or arrays."""
+def changed(path, content=lambda whole: {}, arrays=(), packed=False):
+    """Write a file with other entries of its JSON, or arrays."""
     with zipfile.ZipFile(path) as file:
         parts = {name: file.read(name) for name in file.namelist()}
     parts |= dict(arrays)
-    if content is not None:
-        parts["model.json"] = json.dumps(content(json.loads(parts["model.json"]))).encode()
+    whole = json.loads(parts["model.json"])
+    parts["model.json"] = json.dumps(whole | content(whole)).encode()
     how = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", how) as file:
         for name, data in parts.items():
@@ -88,37 +89,34 @@ def saved(array):
     return buffer.getvalue()
 
 
-def longer(content):
-    """An array whose header says that it has many more rows than there are."""
-    return content.replace(b"(40, 2), }".ljust(24), b"(4000000000000, 2), }".ljust(24))
+# An array whose header says that it has many more rows than there are.
+LONGER = saved(np.zeros((40, 2)))
+LONGER = LONGER.replace(b"(40, 2), }".ljust(24), b"(4000000000000, 2), }".ljust(24))
 
 
-def within(model):
-    """A model that is a part of itself."""
-    return model | {"state": model["state"] | {"estimator_": {"same": model["number"]}}}
+def within(whole):
+    """The entry of a model that is a part of itself."""
+    state = whole["model"]["state"] | {"estimator_": {"same": whole["model"]["number"]}}
+    return {"model": whole["model"] | {"state": state}}
+
+
+CLASSES = ("os.system", "kcde.files.Path", "kcde.estimators.standardised.clone")
+OTHER = [lambda whole, name=name: {"model": whole["model"] | {"class": name}} for name in CLASSES]
+WRONG = ({"format": 99}, {"about": None}, {"model": None}, {"model": {"list": []}})
+OTHER += [within, *(lambda _, entries=entries: entries for entries in WRONG)]
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        *(
-            lambda path, name=name: changed(
-                path, lambda whole: whole | {"model": whole["model"] | {"class": name}}
-            )
-            for name in ("os.system", "kcde.files.Path", "kcde.estimators.standardised.clone")
-        ),
+        *(partial(changed, content=content) for content in OTHER),
         lambda path: changed(path, arrays={"0.npy": saved(np.array([Trap()], dtype=object))}),
         lambda path: path.write_bytes(pickle.dumps(Trap())),
         lambda path: path.write_bytes(path.read_bytes()[:200]),
         lambda path: changed(path, arrays={"0.npy": saved(np.full((40, 2), np.nan))}),
         lambda path: changed(path, arrays={"0.npy": saved(np.array("text"))}),
-        lambda path: changed(path, arrays={"0.npy": longer(saved(np.zeros((40, 2))))}),
+        lambda path: changed(path, arrays={"0.npy": LONGER}),
         lambda path: changed(path, arrays={"bomb": bytes(2**26)}, packed=True),
-        lambda path: changed(path, lambda whole: whole | {"model": within(whole["model"])}),
-        *(
-            lambda path, other=other: changed(path, lambda whole: whole | other)
-            for other in ({"format": 99}, {"about": None}, {"model": None}, {"model": {"list": []}})
-        ),
     ],
 )
 def test_only_arrays_and_classes_of_the_package_are_read(path, damage):

@@ -109,14 +109,6 @@ def test_rows_without_predictions_are_empty_and_counted_and_columns_are_kept(dat
     assert made["log_density"].notna().tolist() == [True, False, False, False, False]
 
 
-def test_wrong_new_rows_are_one_line_and_exit_code_2(data, call):
-    TableModel("GP-ML", y="price").fit(table()).save(data / "m.kcde")
-    table().drop(columns="area").to_csv(data / "new.csv", index=False)
-    code, _, error = call("predict", data / "m.kcde", data / "new.csv", "--out", data / "p.csv")
-    assert (code, "'area'" in error, error.count("\n")) == (2, True, 1)
-    assert not (data / "p.csv").exists()
-
-
 @pytest.mark.parametrize(
     ("method", "options", "word"),
     [

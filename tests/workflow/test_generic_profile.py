@@ -112,9 +112,7 @@ def test_a_job_that_is_gone_without_exit_status_has_failed(answering, kind, said
 
 
 @pytest.mark.parametrize(("ending", "status"), [("true", "success"), ("false", "failed")])
-def test_the_exit_status_counts_whatever_the_scheduler_says(
-    answering, tmp_path, capfd, ending, status
-):
+def test_the_exit_status_counts_whatever_is_said(answering, tmp_path, capfd, ending, status):
     path = tmp_path / "job.sh"
     path.write_text(path.read_text().replace("true", ending))
     answering("17.server")
@@ -145,31 +143,24 @@ def test_a_wrong_call_says_what_is_wrong(answering, words, told):
     assert "Traceback" not in done.stderr
 
 
-@pytest.fixture
-def queue(tmp_path, monkeypatch):
-    """A folder with the state of a queue on this host, whose commands are found first."""
-    commands = tmp_path / "bin"
+@pytest.mark.nightly
+@pytest.mark.workflow
+def test_killed_and_failing_jobs_on_a_queue(tmp_path):
+    """A job over its memory is tried again with double; one that fails says so, with its output."""
+    commands, queue = tmp_path / "bin", tmp_path / "queue"
     commands.mkdir()
     for name in ("qsub", "qstat", "qdel"):
         (commands / name).symlink_to(ROOT / "tests/cluster/local_queue.py")
-    monkeypatch.setenv("PATH", f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("KCDE_QUEUE", f"{tmp_path / 'queue'}")
-    monkeypatch.setenv("KCDE_CLUSTER_PROOF", "reached")
-    return tmp_path / "queue"
-
-
-@pytest.mark.nightly
-@pytest.mark.workflow
-def test_killed_and_failing_jobs_on_a_queue(queue, tmp_path):
-    """A job over its memory is tried again with double; one that fails says so, with its output."""
+    first = f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    known = {"PATH": first, "KCDE_QUEUE": f"{queue}", "KCDE_CLUSTER_PROOF": "reached"}
     shutil.copytree(PROFILE, tmp_path / "profiles/generic")
     config = tmp_path / "profiles/generic/config.yaml"
     config.write_text(config.read_text().replace("status 60", "status 2"))
     command = [sys.executable, "-m", "snakemake", "--profile", "profiles/generic"]
     command += ["--seconds-between-status-checks", "1"]
     command += ["--snakefile", f"{ROOT}/tests/cluster/queue.smk"]
-    how = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 300}
-    done = subprocess.run(command, check=False, **how)
+    how = {"cwd": tmp_path, "env": os.environ | known, "timeout": 300}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **how)
     assert done.returncode == 1
     assert (tmp_path / "requests.txt").read_text() == "500 5\n1000 10\n", done.stderr
     assert (tmp_path / "grown.txt").read_text() == "reached\n"

@@ -9,11 +9,7 @@ from kcde.comparison.running import REMEDY, Plan, Run, Scored, Split
 
 OVERLAP = 0.25
 WOBBLE = np.array([0.02, -0.01, 0.03, -0.02, 0.01, -0.03])
-SCORES = {
-    "MarginalKDE": -1.4 + WOBBLE,
-    "KCEF": -0.6 + WOBBLE[::-1],
-    "LSCDE": -0.5 + WOBBLE,
-}
+SCORES = {"MarginalKDE": -1.4 + WOBBLE, "KCEF": -0.6 + WOBBLE[::-1], "LSCDE": -0.5 + WOBBLE}
 REASON = f"stopped after 9s: {REMEDY}"
 
 

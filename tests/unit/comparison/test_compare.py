@@ -3,6 +3,7 @@
 import html
 import re
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -224,10 +225,7 @@ def test_who_gets_the_time(run, seconds, scores, rows, behind, skipped):
 
 @pytest.mark.parametrize("error", [InsufficientMemory("7 rows fit"), np.linalg.LinAlgError("no")])
 def test_what_fails_is_a_result_with_the_reason(plan, monkeypatch, error):
-    def fail(*_):
-        raise error
-
-    monkeypatch.setattr(running, "_scores", fail)
+    monkeypatch.setattr(running, "_scores", Mock(side_effect=error))
     said = running.score(GP, plan, 500, 0).said
     assert (said["status"], said["detail"]) == ("failed", f"{type(error).__name__}: {error}")
     run = running.Run(500, scores={GP: []}, splits=[])

@@ -149,9 +149,7 @@ def test_the_rule_leaves_the_columns_of_the_catalogue(raw_data):
     assert discrete == ["subject#", "age", "sex"]
 
 
-def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read_as_the_real_ones(
-    tmp_path, monkeypatch
-):
+def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read(tmp_path, monkeypatch):
     written = write_smoke_data(tmp_path / "a")
     monkeypatch.setattr("time.time", lambda: 2_000_000_000.0)
     write_smoke_data(tmp_path / "b")

@@ -80,9 +80,7 @@ def write_pems(path, changed=None):
     return weekdays, occupancy
 
 
-def test_pems_trains_on_the_first_days_of_each_weekday_and_tests_on_the_test_days(
-    tmp_path, monkeypatch
-):
+def test_pems_trains_on_the_first_days_of_each_weekday(tmp_path, monkeypatch):
     path = tmp_path / "pems_sf/PEMS-SF.zip"
     path.parent.mkdir()
     weekdays, occupancy = write_pems(path)

@@ -56,14 +56,6 @@ def test_constrained_weights_are_a_probability_vector_on_average(many):
         assert model.solver_residual_ < 1e-10
 
 
-def test_normalisation_at_every_row_49_has_no_solution(many):
-    """The unknowns are the m_X entries of 1ᵀQ_Y F, whatever m_Y: Ψ_X would have to span 1."""
-    basis = CME(1.0, 0.9).fit(*many).basis_x_
-    psi = basis.features(many[0])
-    rest = 1.0 - psi @ np.linalg.lstsq(psi, np.ones(600))[0]
-    assert np.abs(rest).max() > 1e-3
-
-
 def test_the_constrained_program_equals_a_general_optimiser(rng):
     """(48) subject to (53) and (54), over every entry of F."""
     X = rng.standard_normal((30, 1))

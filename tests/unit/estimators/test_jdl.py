@@ -96,21 +96,6 @@ def test_the_error_of_low_ranks_is_within_the_bounds_of_lemma_4_4(rng):
 
 
 @pytest.mark.parametrize("constrained", [False, True])
-def test_a_path_with_shared_bases_equals_single_fits(many, constrained):
-    X, Y = many
-    model = JDL(1.0, 0.9, constrained=constrained)
-    summary = model.summarise(X, Y, model.make_basis_x(X), model.make_basis_y(Y))
-    path = model.fit_path(X, Y, LAMBDAS, summary)
-    projection, features = path[0].project(np.square), path[0].features(X[:5])
-    together = JDL._expectations_of(path, projection, features)
-    for fitted, regularization, values in zip(path, LAMBDAS, together, strict=True):
-        alone = JDL(1.0, 0.9, regularization, constrained=constrained).fit(X, Y)
-        np.testing.assert_allclose(fitted.coef_, alone.coef_, rtol=1e-11, atol=1e-13)
-        expected = alone.conditional_expectation(np.square, X[:5])
-        np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-13)
-
-
-@pytest.mark.parametrize("constrained", [False, True])
 def test_streaming_equals_storing(many, constrained):
     X, Y = many
     options = {"regularization": 1e-3, "constrained": constrained}

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from kcde.estimators import JDL
 from kcde.estimators._low_rank import constraints
-from kcde.estimators._low_rank.constraints import _Dual, product_bounds, solve_two_multipliers
+from kcde.estimators._low_rank.constraints import product_bounds, solve_two_multipliers
 from naive import quadratic_program
 
 
@@ -23,18 +23,6 @@ def problem(m_y, m_x, scale, seed=0):
 
 def objective(h, curvature, linear):
     return float(np.sum(0.5 * curvature * h**2 - linear * h))
-
-
-def test_the_slope_along_a_step_is_that_of_the_gradient_also_where_it_is_narrowed():
-    dual = _Dual(*problem(7, 9, 1.0))
-    point, step = np.array([0.1, 0.2]), np.array([-0.3, 0.7])
-    slope_at, places = dual.slope_along(point, step), (0.1, 0.5, 1.0, 3.0)
-    expected = [dual.at(point + t * step).gradient @ step for t in places]
-    assert list(map(slope_at, places)) == pytest.approx(expected, rel=1e-10)
-    slope_at.narrow(0.1, 3.0)
-    assert list(map(slope_at, places)) == pytest.approx(expected, rel=1e-10)
-    slope_at.narrow(0.5, 1.0)
-    assert list(map(slope_at, places[1:3])) == pytest.approx(expected[1:3], rel=1e-10)
 
 
 def minimiser(curvature, linear, marginal, lower, upper):

@@ -18,13 +18,6 @@ def objective(H, C, scale):
     return scale * np.sum(H * H) - 2.0 * np.sum(C * H)
 
 
-def test_exponents_are_all_monomials_by_degree():
-    exponents = graded_exponents(3, 4)
-    assert len(exponents) == len(set(exponents)) == comb(7, 4)
-    degrees = [sum(exponent) for exponent in exponents]
-    assert degrees == sorted(degrees)
-
-
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_basis_is_orthonormal_constant_first_and_spans(rng, d):
     X = 50.0 + 3.0 * rng.standard_normal((400, d))

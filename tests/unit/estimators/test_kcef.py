@@ -10,11 +10,9 @@ from scipy.stats import kstest
 from kcde.estimators import KCEF, KEF
 from kcde.estimators._kcef import score_matching as matching
 from kcde.estimators._kcef import selection
-from kcde.estimators._kcef.selection import ScoreGrid, choose_from_grids
 from kcde.estimators.kef import NystromSystem
 from kcde.estimators.kef import held_out_scores as scores_of_bases
 from kcde.kernels import GaussianKernel
-from kcde.seeding import rng_of
 from kcde.selection import complement, kfold
 from naive import NaiveKCEF, partial
 
@@ -75,26 +73,6 @@ def test_derivatives_equal_finite_differences(plane):
     second = laplacian + 2 / 4
     loss = np.mean(np.sum(0.5 * first**2 + first * r, axis=1) + second)
     assert model.score_matching_loss(X, Y) == pytest.approx(loss, abs=1e-5)
-
-
-def test_choices_from_several_grids_equal_refitting_every_fold(pairs, rng):
-    X, Y = pairs[0][:24], pairs[1][:24]
-    shared = np.array([0.9, 2.0])
-    grids = [
-        ScoreGrid(shared, np.array([1e-3, 0.1]), 2),
-        ScoreGrid(np.array([0.4, 0.9 * (1 + 1e-12)]), np.array([1e-2, 0.1, 1.0]), 3),
-        ScoreGrid(shared, np.array([1e-3, 0.1]), 3),
-    ]
-    found = choose_from_grids(KCEF(random_state=7), X, Y, grids)
-    for grid, choice in zip(grids, found, strict=True):
-        folds = kfold(len(X), grid.folds, rng_of("selection", 7))
-        naive = {
-            (sigma, lam): np.mean([_losses(X, Y, sigma, sigma, lam, fold) for fold in folds])
-            for sigma, lam in product(grid.bandwidths, grid.regularizations)
-        }
-        best = min(naive, key=naive.get)
-        assert (choice.bandwidth_x, choice.bandwidth_y) == (best[0], best[0])
-        assert choice.regularization == best[1]
 
 
 def _losses(X, Y, sigma_x, sigma_y, lam, held_out):

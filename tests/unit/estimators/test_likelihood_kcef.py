@@ -123,9 +123,8 @@ def test_far_from_all_rows_the_density_is_that_of_y_alone(pairs, largest):
     X, Y = pairs
     Y = np.concatenate([Y[1:], [[largest]]])
     widths, alone = (np.zeros(0), 0.3), (np.full(2, 0.5), 0.9)
-    marginal = likelihood_kcef.LowRankFamily(widths, 1e-3, (1, 30), BASE).fit_rows(
-        ArrayRows(X[:, :0], Y)
-    )
+    marginal = likelihood_kcef.LowRankFamily(widths, 1e-3, (1, 30), BASE)
+    marginal.fit_rows(ArrayRows(X[:, :0], Y))
     family = likelihood_kcef.LowRankFamily(alone, 1e-3, (30, 30), marginal.as_base()).fit(X, Y)
     y = np.concatenate([np.linspace(-20.0, 20.0, 40_001), largest + np.linspace(25.0, -5.0, 9)])
     found = family.log_density_at(y[:, None])(np.stack([X[0], X[0] + 1e3]))
@@ -232,9 +231,7 @@ def test_weight_and_rank_fall_as_rows_grow(pairs, monkeypatch):
     ("options", "x_narrows", "y_narrows"),
     [({}, True, True), ({"bandwidth_y": 0.5}, True, False), ({"tuning_rows": None}, False, False)],
 )
-def test_chosen_bandwidths_narrow_where_not_all_rows_take_part(
-    rng, monkeypatch, options, x_narrows, y_narrows
-):
+def test_bandwidths_narrow_where_few_rows_choose(rng, monkeypatch, options, x_narrows, y_narrows):
     X, Y = some_pairs(rng, 160, 1, 0.3)
     choices, run = [], selection.Search.run
     note = lambda *given: choices.append(run(*given)) or choices[-1]  # noqa: E731

@@ -8,20 +8,6 @@ from scipy import stats
 from contracted import some_pairs
 from kcde.estimators import CDO, LSCDE, EpsilonKDE
 from kcde.estimators._shared.floored import Normal, StudentT
-from kcde.estimators._shared.tabulated import TabulatedCdf
-from kcde.panels import cover
-
-
-def test_tables_are_those_of_scipy():
-    laws = stats.norm(0.3, 0.7), stats.logistic(-1.0, 0.2), stats.t(20, 1.0, 0.4)
-    at = lambda Y: lambda X: np.stack([law.logpdf(Y[:, 0]) for law in laws])  # noqa: E731
-    table = TabulatedCdf(at, np.zeros((3, 1)), cover((-12.0, 12.0, 0.5)))
-    y = np.array([[-20.0, -1.1, 0.4], [-1.0, -0.2, 0.0], [0.5, 1.5, 20.0]])
-    expected = np.stack([law.cdf(row) for law, row in zip(laws, y, strict=True)])
-    np.testing.assert_allclose(table.cdf(y), expected, atol=1e-9)
-    p = np.array([0.01, 0.5, 0.77])
-    expected = np.stack([law.ppf(p) for law in laws])
-    np.testing.assert_allclose(table.quantile(p), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.3])

@@ -24,27 +24,18 @@ def two_threads():
         yield
 
 
-@pytest.fixture
-def seen(monkeypatch):
-    """Numbers of threads while two methods of a Gaussian process run."""
-    found = {"_condition": [], "variance": []}
+def test_small_fits_and_predictions_have_one_thread_and_give_it_back(pairs, monkeypatch):
+    (X, Y), seen = pairs, {"_condition": [], "variance": []}
 
-    def watch(name):
-        method = getattr(GaussianProcess, name)
+    def watched(method):
+        def run(*given):
+            seen[method.__name__].append(blas_threads())
+            return method(*given)
 
-        def watched(self, *given):
-            found[name].append(blas_threads())
-            return method(self, *given)
+        return run
 
-        monkeypatch.setattr(GaussianProcess, name, watched)
-
-    for name in found:
-        watch(name)
-    return found
-
-
-def test_small_fits_and_predictions_have_one_thread_and_give_it_back(pairs, seen, monkeypatch):
-    X, Y = pairs
+    for name in seen:
+        monkeypatch.setattr(GaussianProcess, name, watched(getattr(GaussianProcess, name)))
     model = GaussianProcess(1.0, 0.8, 0.4).fit(X, Y)
     assert set(seen["_condition"]) == {1}
     assert blas_threads() == 2

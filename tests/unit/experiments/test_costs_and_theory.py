@@ -6,14 +6,12 @@ import sys
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.stats import norm
-from sklearn.linear_model import LinearRegression
 
 from kcde.data import made_up
 from kcde.estimators import KCEF, LikelihoodKCEF, Standardised
 from kcde.experiments import _measured_fit, consistency, failure_case
 from kcde.experiments.estimation_cost import EstimationCost
-from kcde.experiments.large_n import LargeN, LinearGaussian
+from kcde.experiments.large_n import LargeN
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 
@@ -91,13 +89,6 @@ def test_the_gap_is_that_of_a_fit_by_hand(launch):
     assert gap["stderr"] == pytest.approx(difference.std(ddof=1) / np.sqrt(40))
     (loss,) = frame[frame["metric"] == "negative_log_likelihood"]["value"]
     assert loss == pytest.approx(-found.mean())
-
-
-def test_least_squares_and_a_normal_density():
-    X, Y = made_up.bimodal_draw(200, 1, np.random.default_rng(0))
-    mean = LinearRegression().fit(X, Y).predict(X)
-    expected = norm.logpdf(Y, mean, np.std(Y - mean))[:, 0]
-    np.testing.assert_allclose(LinearGaussian().fit(X, Y).log_density(X, Y), expected)
 
 
 PAIRS = failure_case.pairs()

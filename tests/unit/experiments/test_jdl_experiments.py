@@ -38,19 +38,6 @@ def values(frame, metric, **setting):
 
 
 @pytest.fixture
-def count_factors(monkeypatch):
-    """Rows and tolerance of each factor that is made of Gaussian kernels."""
-    found, plain = [], jdl_gaussian.pivoted_cholesky
-
-    def counted(kernel, points, tolerance, **options):
-        found.append((len(points), tolerance))
-        return plain(kernel, points, tolerance, **options)
-
-    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
-    return found
-
-
-@pytest.fixture
 def rows(rng):
     X = rng.standard_normal((60, 2))
     return X, X[:, :1] + 0.5 * rng.standard_normal((60, 1))
@@ -93,9 +80,7 @@ def test_the_best_of_a_grid_is_that_of_separate_fits(cls, held, rows, monkeypatc
         assert (best.tried, best.failures) == (12, ())
 
 
-def test_a_classifier_is_chosen_as_by_separate_fits_and_a_failure_leaves_the_others(
-    rows, monkeypatch
-):
+def test_a_classifier_is_chosen_as_by_separate_fits_but_those_that_fail(rows, monkeypatch):
     X, Y = rows
     labels = (Y[:, 0] > 0).astype(int)
     plain = KernelLogisticRegression.fit_path
@@ -140,15 +125,19 @@ def test_rows_that_coincide_and_losses_that_are_not_finite_are_failures(rows):
 
 
 @pytest.mark.parametrize("cls", [JDL, CME])
-def test_a_looser_tolerance_is_fitted_with_the_first_columns_of_the_tightest(
-    cls, rows, count_factors
-):
+def test_a_looser_tolerance_is_fitted_with_columns_of_the_tightest(cls, rows, monkeypatch):
     looser = cls(1.0, 0.8, 1e-4, tolerance=1e-1, constrained=True)
     expected = clone(looser).fit(*rows)
-    del count_factors[:]
+    factors, plain = [], jdl_gaussian.pivoted_cholesky
+
+    def counted(kernel, points, tolerance, **options):
+        factors.append((len(points), tolerance))
+        return plain(kernel, points, tolerance, **options)
+
+    monkeypatch.setattr(jdl_gaussian, "pivoted_cholesky", counted)
     bases = Bases(*rows, tightest=1e-3)
     model, tight = bases.fit(looser).model, bases.fit(cls(1.0, 0.8, 1e-4, tolerance=1e-3)).model
-    assert count_factors == [(60, 1e-3)] * 2
+    assert factors == [(60, 1e-3)] * 2
     assert (model.rank_x_, model.rank_y_) == (expected.rank_x_, expected.rank_y_)
     assert model.rank_x_ < tight.rank_x_
     np.testing.assert_allclose(model.objective_, expected.objective_, rtol=1e-9)
@@ -215,14 +204,6 @@ def test_a_solver_that_stops_early_is_a_failed_row(launch, monkeypatch):
     assert np.isnan(arrays["error"][:, 1]).all()
     assert np.isfinite(arrays["error"][:, 0]).all()
     assert [each["chosen"] is None for each in info["chosen"]] == [False, True] * 2
-
-
-def test_relative_errors_of_moments_with_a_mass(rng):
-    true, found = rng.standard_normal((2, 5, 3, 3))
-    expected = np.sum((found - true) ** 2, axis=(1, 2)) / np.sum(true**2, axis=(1, 2))
-    np.testing.assert_allclose(names.relative_errors(found, true), expected)
-    longer = np.hstack([found.reshape(5, 9), rng.standard_normal((5, 1))])
-    assert names.mean_relative_error(true)(longer) == pytest.approx(np.mean(expected))
 
 
 def test_matrices_that_are_not_positive_semi_definite_are_counted():

@@ -210,45 +210,29 @@ def test_hyperparameters_come_from_the_factors(launch, monkeypatch):
     factors = launch(Factors, **axes, runs=1)
     job = LSCDE_F | {"options": {}, "seeds": 1}
     tuned = launch(Samples, **job)
-
-    def refuse(self, *arguments):
-        raise AssertionError("tuned again")
-
-    monkeypatch.setattr(LSCDE, "_select", refuse)
+    monkeypatch.setattr(LSCDE, "_select", None)  # nothing is tuned again
     taken = launch(Samples, **job, files=(factors.out,))
     np.testing.assert_array_equal(tuned.arrays["samples"], taken.arrays["samples"])
 
 
-@pytest.fixture
-def compare(tmp_path, launch):
-    """Compare given samples of ours, a rival and our exact draws; return values by name."""
-
-    def compared(reference, test, **drawn):
-        paths = {}
-        for method, (samples, mixing) in drawn.items():
-            paths[method] = tmp_path / f"{method}.csv"
-            stated = dict(zip(("r_hat", "divergence_rate"), mixing, strict=True))
-            rows = [
-                {"experiment": "samples", "dataset": "toy", "method": method, "split": seed}
-                | {"setting": "{}", "metric": metric, "value": value, "status": "ok"}
-                for seed in range(len(samples))
-                for metric, value in ({"conditional_std_error": 0.1} | stated).items()
-            ]
-            arrays = {"samples": samples, "reference": reference, "reference_test": test}
-            scores.write(paths[method], rows, {"shown_pair": [1, 3]}, arrays)
-        files = tuple(paths[name] for name in ("ours", "rival", "exact", "rival"))
-        frame = launch(Similarity, "toy", "KEF", files=files).frame
-        assert set(frame["method"]) == {"H0: KEF closer than KCEF"}
-        return frame.set_index(["variant", "metric", "split"])["value"]
-
-    return compared
-
-
-def test_variants_differ_in_reference_columns_and_draws_and_state_the_worse_mixing(compare, rng):
+def test_variants_differ_in_what_is_compared_and_state_the_worse_mixing(launch, rng, tmp_path):
     a, b, exact, data = (rng.standard_normal((2, 100, 3)) for _ in range(4))
     test, pair = rng.standard_normal((40, 3)), [0, 2]
-    drawn = {"ours": (a, (1.1, 0.0)), "rival": (b, (1.05, 0.03)), "exact": (exact, (1.02, 0.0))}
-    found = compare(data, test, **drawn)
+    drawn = {"ours": (a, 1.1, 0.0), "rival": (b, 1.05, 0.03), "exact": (exact, 1.02, 0.0)}
+    for method, (samples, r_hat, rate) in drawn.items():
+        stated = {"conditional_std_error": 0.1, "r_hat": r_hat, "divergence_rate": rate}
+        rows = [
+            {"experiment": "samples", "dataset": "toy", "method": method, "split": seed}
+            | {"setting": "{}", "metric": metric, "value": value, "status": "ok"}
+            for seed in range(2)
+            for metric, value in stated.items()
+        ]
+        arrays = {"samples": samples, "reference": data, "reference_test": test}
+        scores.write(tmp_path / f"{method}.csv", rows, {"shown_pair": [1, 3]}, arrays)
+    files = tuple(tmp_path / f"{name}.csv" for name in ("ours", "rival", "exact", "rival"))
+    frame = launch(Similarity, "toy", "KEF", files=files).frame
+    assert set(frame["method"]) == {"H0: KEF closer than KCEF"}
+    found = frame.set_index(["variant", "metric", "split"])["value"]
     cases = {
         "as-published": (data[1], b[1], a[1]),
         "test-rows": (test, b[1], a[1]),

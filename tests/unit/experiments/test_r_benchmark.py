@@ -36,15 +36,6 @@ def of(frame, split):
     return frame[frame["split"] == split].set_index("metric")["value"]
 
 
-def test_halves_depend_on_data_set_and_split_alone():
-    train, test = half_split("geyser", 3, 9)
-    assert len(train) == 4
-    np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(9))
-    np.testing.assert_array_equal(train, half_split("geyser", 3, 9)[0])
-    assert not np.array_equal(train, half_split("geyser", 4, 9)[0])
-    assert not np.array_equal(train, half_split("caution", 3, 9)[0])
-
-
 def test_scores_are_those_of_a_standardised_fit_by_hand(launch, by_hand, data):
     frame, arrays, *_ = launch(RBenchmark, "smoke-linear", "KCEF", options=QUICK, splits=2)
     train, test, X, Y = by_hand

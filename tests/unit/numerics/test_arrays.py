@@ -54,15 +54,6 @@ def test_largest_rows_and_the_largest_of_the_others(xp, count):
     assert 1 in rows
 
 
-def test_sums_of_runs_and_to_the_diagonal(xp, host, rng):
-    values, starts = rng.standard_normal((7, 3)), np.array([0, 2, 3])
-    found = arrays.sum_runs(xp.asarray(values), starts)
-    np.testing.assert_allclose(host(found), np.add.reduceat(values, starts), rtol=1e-12)
-    A, added = values[:3], np.array([1.0, 2.0, 3.0])
-    found = arrays.add_to_diagonal(xp.asarray(A.copy()), xp.asarray(added))
-    np.testing.assert_array_equal(host(found), A + np.diag(added))
-
-
 def test_factors_in_place_take_no_copy_and_put_the_matrix_back(in_place, host, rng):
     root = rng.standard_normal((40, 40))
     matrix = root @ root.T
@@ -103,18 +94,6 @@ def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
     assert len(arrays.about_largest_rows(np.ones(2**17), 4000)[0]) == 4000
 
 
-def test_solution_satisfies_the_system_and_the_inverse_root_is_one(xp, host, rng):
-    A = rng.standard_normal((6, 6))
-    A, b = A @ A.T, rng.standard_normal((6, 2))
-    solution = linalg.solve_positive_definite(xp.asarray(A), xp.asarray(b), shift=0.5)
-    shifted = A + 0.5 * np.eye(6)
-    np.testing.assert_allclose(shifted @ host(solution.x), b, atol=1e-10)
-    assert solution.jitter == 0.0
-    inverse = host(linalg.factor_positive_definite(xp.asarray(A), shift=0.5).inverse_root())
-    np.testing.assert_allclose(inverse @ shifted @ inverse.T, np.eye(6), atol=1e-12)
-    np.testing.assert_allclose(inverse, np.tril(inverse), atol=1e-15)
-
-
 def test_jitter_is_returned_and_logged(xp, caplog):
     singular = xp.asarray(np.ones((4, 4)))
     with caplog.at_level(logging.WARNING, logger="kcde.linalg"):
@@ -128,14 +107,6 @@ def test_jitter_is_returned_and_logged(xp, caplog):
 def test_matrices_that_are_not_finite_or_not_definite_are_refused(xp, function, matrix):
     with pytest.raises(np.linalg.LinAlgError):
         function(xp.asarray(np.array(matrix)))
-
-
-def test_spectrum_reconstructs_and_is_not_negative(xp, host, rng):
-    A = rng.standard_normal((7, 3))
-    A = A @ A.T
-    values, vectors = map(host, linalg.symmetric_spectrum(xp.asarray(A)))
-    assert (values >= 0).all()
-    np.testing.assert_allclose(vectors @ np.diag(values) @ vectors.T, A, atol=1e-12)
 
 
 def test_a_matrix_without_its_upper_triangle_is_written_again_where_it_has_no_factor(rng):
@@ -186,14 +157,6 @@ def test_no_direction_descends(rng, M):
     assert np.abs(gradient[gamma > 0.0]).max() < 1e-6
     assert linalg.nonnegative_least_squares(A, np.empty((0, 60))).shape == (0, M)
     np.testing.assert_array_equal(linalg.nonnegative_least_squares(A, -np.ones((2, 60))), 0.0)
-
-
-def test_folds_partition_the_rows_evenly(rng):
-    folds = selection.kfold(23, 5, rng)
-    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(23))
-    assert {len(fold) for fold in folds} == {4, 5}
-    with pytest.raises(ValueError, match="5 rows"):
-        selection.kfold(4, 5, rng)
 
 
 def test_best_index_passes_over_what_is_not_finite():
