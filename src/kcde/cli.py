@@ -107,7 +107,9 @@ def compare_command(
     groups: Groups = None,
     time_column: Annotated[str | None, Option(help="Of time: splits train on the past.")] = None,
     budget: Annotated[str, Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
-    out: Annotated[Path | None, Option(help="Folder; by default FILE-comparison.")] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="Folder; by default FILE-comparison.")
+    ] = None,
     drop: Drop = None,
     levels: Levels = None,
     missing: Missing = "refuse",
@@ -154,7 +156,7 @@ def fit_command(
     data: Data,
     y: Y,
     method: Annotated[str, Option(help="A method, as `kcde compare` advises one.")],
-    out: Annotated[Path, Option(help="The model file, NAME.kcde.")],
+    out: Annotated[Path, Option("--out", "-o", help="The model file, NAME.kcde.")],
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
@@ -208,7 +210,7 @@ def fit_command(
 def predict_command(
     model: Annotated[Path, Argument(help="A file that `kcde fit` has written.")],
     data: Data,
-    out: Annotated[Path, Option(help="The CSV of the predictions.")],
+    out: Annotated[Path, Option("--out", "-o", help="The CSV of the predictions.")],
     quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
     interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
     density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
@@ -635,7 +637,7 @@ def scores_command(
 @app.command("report")
 def report_command(
     figures: Into = FIGURES,
-    out: Annotated[Path, Option(help="The file to write.")] = Path("report.html"),
+    out: Annotated[Path, Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     paper: Annotated[str | None, Option(help="Only it; `across`: all methods.")] = None,
     scale: Scale = "laptop",
 ) -> None:
