@@ -84,7 +84,7 @@ def test_every_package_that_is_imported_is_declared():
     modules -= {*sys.stdlib_module_names, "kcde"}
     imported = {PACKAGES.get(name, normal(name)) for name in modules}
     declared = {normal(requirement) for requirement in PROJECT["dependencies"]}
-    used = ("networks", "trees", "parquet", "workflow")
+    used = ("networks", "trees", "parquet", "skpro", "workflow")
     of_extras = {normal(each) for extra in used for each in EXTRAS[extra]}
     of_extras |= {"cupy", "cupyx", "cupy-backends"}
     assert "numpy" in imported
