@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.estimators import DDE, KCEF, LSCDE, NADE
+from kcde.estimators import DDE, KCEF, LSCDE, NADE, Defensive
 from kcde.experiments import experiment, methods, runner
 from kcde.experiments.base import SCALES, Experiment, Outcome, parameter, sized
 from kcde.experiments.r_benchmark import RBenchmark
@@ -49,7 +49,7 @@ def in_shards(job, folder, count):
     return [*parts.values()]
 
 
-def test_a_job_has_the_sizes_of_its_scale():
+def test_a_job_has_the_sizes_of_its_scale_and_is_made_of_plain_values():
     assert [Thirds.at(scale).repetitions for scale in SCALES] == [2, 7, 20]
     assert Thirds.at("smoke", repetitions=5).repetitions == 5
     assert Thirds().count() == COUNT
@@ -57,9 +57,6 @@ def test_a_job_has_the_sizes_of_its_scale():
     assert (fitted.splits, fitted.evaluation, fitted.estimator) == (20, "test-half", "DDE")
     assert fitted.options["iterations"] == 50_000
     assert fitted.options["bandwidth_scale"] == 0.5
-
-
-def test_a_job_is_made_of_plain_values():
     made = Thirds.at("laptop", **json.loads('{"factors": [2, 0.5], "data_dir": "raw"}'))
     assert made.factors == (2.0, 0.5)
     assert [type(each) for each in made.factors] == [float, float]
@@ -195,8 +192,8 @@ def test_bad_sizes_are_refused_and_nothing_is_written(smoke, tmp_path, job, chan
     assert not list(tmp_path.iterdir())
 
 
-def test_networks_stay_where_they_are(monkeypatch):
+def test_networks_stay_where_they_are_also_under_a_floor(monkeypatch):
     monkeypatch.setattr(methods, "resolve_backend", lambda name: "cupy")
     assert methods.backend_of(KCEF(), "auto") == "cupy"
-    for estimator in (NADE(), DDE()):
+    for estimator in (NADE(), DDE(), Defensive(NADE())):
         assert methods.backend_of(estimator, "cupy") == "numpy"
