@@ -19,7 +19,7 @@ FLOORS = [
     {"memory", "panels", "sampling"},
     {"linalg", "kernels", "metrics", "normalisers", "selection"},
     {"data", "scores", "estimators"},
-    {"joint", "streaming"},
+    {"joint", "skpro", "streaming"},
     {"methods"},
     {"tabular", "model_file"},
     {"table_model", "experiments"},
