@@ -122,7 +122,11 @@ def row_blocks(n: int, row_size: int, *, cached: bool = False, like=None) -> lis
     library would hand larger pieces back to the system and wait for them to be zeroed again.
     `like` is an array that the loop computes with.
     """
-    size = max(1, block_size(cached=cached, like=like) // max(1, row_size))
+    return slices(n, max(1, block_size(cached=cached, like=like) // max(1, row_size)))
+
+
+def slices(n: int, size: int) -> list[slice]:
+    """Return slices of n rows, of so many each but the last."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
@@ -155,6 +159,11 @@ def take_columns(array, columns: np.ndarray):
     """Return `array[:, columns]` for a numpy integer index, in any namespace."""
     xp = array_namespace(array)
     return xp.take(array, xp.asarray(columns), axis=1)
+
+
+def take_block(matrix, rows: np.ndarray, columns: np.ndarray):
+    """Return `matrix[np.ix_(rows, columns)]` for numpy integer indices, in any namespace."""
+    return take_columns(take_rows(matrix, rows), columns)
 
 
 def add_to_diagonal(matrix, values):
@@ -346,24 +355,16 @@ def solve_triangular(lower, b, *, transpose: bool = False, overwrite_b: bool = F
     """
     if is_numpy_array(lower):
         return scipy.linalg.solve_triangular(
-            lower,
-            b,
-            lower=True,
-            trans=int(transpose),
-            overwrite_b=overwrite_b,
-            check_finite=False,
+            lower, b, lower=True, trans=int(transpose), overwrite_b=overwrite_b, check_finite=False
         )
     if is_cupy_array(lower):
         import cupyx.scipy.linalg
 
         # cupyx copies what is not stored by columns: U = Lᵀ is.
         by_rows = lower.flags.c_contiguous
+        matrix = lower.T if by_rows else lower
         return cupyx.scipy.linalg.solve_triangular(
-            lower.T if by_rows else lower,
-            b,
-            lower=not by_rows,
-            trans=int(transpose != by_rows),
-            overwrite_b=overwrite_b,
+            matrix, b, lower=not by_rows, trans=int(transpose != by_rows), overwrite_b=overwrite_b
         )
     xp = array_namespace(lower, b)
     matrix = xp.linalg.matrix_transpose(lower) if transpose else lower

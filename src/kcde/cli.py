@@ -4,7 +4,6 @@ A command imports numpy, pandas or scipy inside, so that
 `--help` and short commands do not wait for them.
 """
 
-import gc
 import importlib.metadata
 import json
 import os
@@ -12,8 +11,8 @@ import platform
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -46,17 +45,6 @@ def _kcde(version: Annotated[bool, _VERSION] = False) -> None:
 DataDir = Annotated[Path, Option(help="Folder of the raw data.")]
 Catalogue = Annotated[Path | None, Option(help="Another catalogue (CSV) than the built-in one.")]
 Backend = Annotated[str, Option(help="auto, numpy or cupy.")]
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """Collect no garbage meanwhile: imports leave none, and to look for it costs a seventh."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()  # nor look through what was imported, later
-        gc.enable()
 
 
 def numbers(text: str, option: str) -> tuple[float, ...]:
@@ -119,7 +107,9 @@ def compare_command(
     groups: Groups = None,
     time_column: Annotated[str | None, Option(help="Of time: splits train on the past.")] = None,
     budget: Annotated[str, Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
-    out: Annotated[Path | None, Option(help="Folder; by default FILE-comparison.")] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="Folder; by default FILE-comparison.")
+    ] = None,
     drop: Drop = None,
     levels: Levels = None,
     missing: Missing = "refuse",
@@ -166,7 +156,7 @@ def fit_command(
     data: Data,
     y: Y,
     method: Annotated[str, Option(help="A method, as `kcde compare` advises one.")],
-    out: Annotated[Path, Option(help="The model file, NAME.kcde.")],
+    out: Annotated[Path, Option("--out", "-o", help="The model file, NAME.kcde.")],
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
@@ -220,7 +210,7 @@ def fit_command(
 def predict_command(
     model: Annotated[Path, Argument(help="A file that `kcde fit` has written.")],
     data: Data,
-    out: Annotated[Path, Option(help="The CSV of the predictions.")],
+    out: Annotated[Path, Option("--out", "-o", help="The CSV of the predictions.")],
     quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
     interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
     density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
@@ -473,14 +463,12 @@ def run_command(
     """  # noqa: D301
     import logging
 
-    with importing():
-        from kcde.experiments import experiment, experiments
-        from kcde.experiments.base import SCALES
-        from kcde.experiments.runner import run
-        from kcde.methods import define as add
-        from kcde.methods import key_of
+    from kcde.experiments import experiment, experiments
+    from kcde.experiments.base import SCALES
+    from kcde.experiments.runner import run
+    from kcde.methods import define as add
+    from kcde.methods import key_of
 
-        experiments()
     if not name:
         for each, cls in experiments().items():
             typer.echo(f"{each:16} {(cls.__doc__ or '').splitlines()[0]}")
@@ -582,8 +570,7 @@ def draw_command(
     python -m kcde draw dde/table2 --scores figures/scores.csv.gz --into judged-again
     python -m kcde draw kcef/table1 --scores results/laptop/scores --into so-far  # during a run
     """  # noqa: D301
-    with importing():
-        from kcde.papers import drawing, registry
+    from kcde.papers import drawing, registry
 
     selected = registry.select(target)
     if scores is None:
@@ -650,7 +637,7 @@ def scores_command(
 @app.command("report")
 def report_command(
     figures: Into = FIGURES,
-    out: Annotated[Path, Option(help="The file to write.")] = Path("report.html"),
+    out: Annotated[Path, Option("--out", "-o", help="The file to write.")] = Path("report.html"),
     paper: Annotated[str | None, Option(help="Only it; `across`: all methods.")] = None,
     scale: Scale = "laptop",
 ) -> None:

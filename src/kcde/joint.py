@@ -71,9 +71,8 @@ def parents(graph: Graph, d: int) -> Parents:
 
 def topological_order(parents: Parents) -> list[int]:
     """Return the columns in an order in which parents come before their children."""
-    sorter = TopologicalSorter(dict(enumerate(parents)))
     try:
-        return list(sorter.static_order())
+        return list(TopologicalSorter(dict(enumerate(parents))).static_order())
     except CycleError as error:
         path = " -> ".join(map(str, error.args[1]))
         raise ValueError(f"graph has the cycle {path}; take one of these edges out") from None
@@ -181,10 +180,9 @@ class JointDensity(BaseEstimator):
     def factor_log_density(self, Y):
         """Return log p(y_i | y_π(i)), nats, shape (n, d)."""
         Y = self._check(None, Y, fitted=True)
-        xp = array_namespace(Y)
         each = enumerate(zip(self.factors_, self.parents_, strict=True))
         terms = [f.log_density(_columns(Y, chosen), _columns(Y, (i,))) for i, (f, chosen) in each]
-        return xp.stack(terms, axis=1)
+        return array_namespace(Y).stack(terms, axis=1)
 
     def log_density(self, X, Y):
         """Return log p(y), nats, shape (n,); X is None or of shape (n, 0)."""
@@ -262,8 +260,7 @@ class JointDensity(BaseEstimator):
         if fitted:
             check_is_fitted(self)
             check_names(Y, self._output_names)
-        columns = self.n_outputs_ if fitted else None
-        Y = check_rows("Y", Y, columns, vector=True, some=fitted)
+        Y = check_rows("Y", Y, self.n_outputs_ if fitted else None, vector=True, some=fitted)
         if X is not None and tuple(X.shape) != (Y.shape[0], 0):
             allowed = f"X must be None or have shape ({Y.shape[0]}, 0)"
             raise ValueError(f"a joint density has no x: {allowed}; got shape {tuple(X.shape)}")
@@ -355,8 +352,7 @@ def sampler_of(model, kind: str, train, n: int, **options) -> Callable:
     checked with n draws; `options`: for `sample_hmc` of an estimator without x.
     """
     if kind == "direct":
-        no_x = train[:1, :0]
-        return lambda n, rng: Draws(to_numpy(model.sample(no_x, n, rng))[0], {})
+        return lambda n, rng: Draws(to_numpy(model.sample(train[:1, :0], n, rng))[0], {})
     if isinstance(model, JointDensity):
         checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
         return lambda n, rng: ancestral_hmc(model, n, rng, checks)

@@ -77,9 +77,7 @@ def factor_positive_definite(
         if refill is not None:
             refill(matrix)
         if not bool(xp.all(xp.isfinite(matrix))):
-            raise np.linalg.LinAlgError(
-                f"the {n} x {n} matrix to factorise has NaN or infinite entries"
-            )
+            raise np.linalg.LinAlgError(f"the {n} x {n} matrix has NaN or infinite entries")
         scale = float(xp.mean(xp.linalg.diagonal(matrix))) + shift
     raise np.linalg.LinAlgError(
         f"the {n} x {n} matrix is not positive definite, even with {JITTERS[-1]:g} of its mean "

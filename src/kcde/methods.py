@@ -156,6 +156,7 @@ _EARLY_STOPPING = {"selection": "early-stopping", "folds": 10, "isotropic": True
 
 _ANISOTROPIC = {**_EARLY_STOPPING, "isotropic": False}
 _NO_PENALTY, _FEWER, _CONVERGED = {"penalty": 0.0}, {"tuning_rows": 500}, {"selection": "gradient"}
+_CONVERGED_ISOTROPIC = {**_CONVERGED, "isotropic": True}
 
 _NADE_SIZE = {"hidden_units": 100, "components": 10}
 _NADE_JOINT = {**_NADE_SIZE, "epochs": [100, 400]}
@@ -287,11 +288,7 @@ _DEFINED |= {
         ("KCEF-{}-unpenalised", "FM", Method("KCEF", OURS, _EARLY_STOPPING | _NO_PENALTY)),
         ("KCEF-{}-anisotropic-unpenalised", "F", Method("KCEF", OURS, _ANISOTROPIC | _NO_PENALTY)),
         ("KCEF-{}-converged", "FM", Method("KCEF", OURS, _CONVERGED)),
-        (
-            "KCEF-{}-converged-isotropic",
-            "F",
-            Method("KCEF", OURS, _CONVERGED | {"isotropic": True}),
-        ),
+        ("KCEF-{}-converged-isotropic", "F", Method("KCEF", OURS, _CONVERGED_ISOTROPIC)),
         # Readings of how many rows the tuning sees; elsewhere the scale says it.
         ("KCEF-{}-500-rows", "FM", Method("KCEF", OURS, _EARLY_STOPPING | _FEWER)),
         ("KCEF-{}-anisotropic-500-rows", "F", Method("KCEF", OURS, _ANISOTROPIC | _FEWER)),
@@ -308,19 +305,19 @@ _DEFINED |= {
 }
 """Joint densities, of one factor a column, by the letters of their graphs."""
 
+_DEFINED |= {
+    f"LSCDE-package-{choice}{ending}": Method("LSCDE", OURS, options | weights, settings="authors")
+    for choice, options in _PRINTED.items()
+    for ending, weights in {"": {}, **_BY_WEIGHTS}.items()
+}
+
 _INVERTED = ("KCEF-F", "KCEF-LL-F", "KCEF-F-unpenalised", "KCEF-F-converged", "KCEF-F-pair")
-_SAMPLED = {
+_DEFINED |= {
     f"{name}{ending}": dataclasses.replace(_DEFINED[name], variant=OURS)
     for ending, names in (("-inverse", _INVERTED), ("-adapted", ("KEF", "KEF-pair")))
     for name in names
 }
 """The same fits, sampled in another way: `kcde.names.SAMPLED_BY`."""
-
-_OTHER_CHOICES = {
-    f"LSCDE-package-{choice}{ending}": Method("LSCDE", OURS, options | weights, settings="authors")
-    for choice, options in _PRINTED.items()
-    for ending, weights in {"": {}, **_BY_WEIGHTS}.items()
-}
 
 _NAMES = {
     "epsilon-KDE": ("EpsilonKDE", "ε-KDE"),
@@ -347,14 +344,11 @@ _NAMES = {
 
 _OF_CLASSES = {*_DEFINED, *(name for key in _DEFINED for name in _NAMES.get(key, ()))}
 
+_PLAIN = {name: Method(name) for name in estimator_names() if name not in _OF_CLASSES}
+
 METHODS: dict[str, Method] = {
     key: dataclasses.replace(method, names=_NAMES.get(key, ()))
-    for key, method in (
-        {name: Method(name) for name in estimator_names() if name not in _OF_CLASSES}
-        | _DEFINED
-        | _OTHER_CHOICES
-        | _SAMPLED
-    ).items()
+    for key, method in (_PLAIN | _DEFINED).items()
 }
 """Every method by its key; a class that no other one is the name of has its defaults."""
 

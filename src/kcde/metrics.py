@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kcde.arrays import array_namespace, to_numpy
+from kcde.arrays import array_namespace, slices, to_numpy
 from kcde.kernels import GaussianKernel
 
 __all__ = [
@@ -133,9 +133,8 @@ def similarity(A, B, bandwidth: float) -> np.ndarray:
     numpy.ndarray
         Shape (n,).
     """
-    kernel, xp, n = GaussianKernel(bandwidth), array_namespace(A, B), A.shape[0]
-    rows = max(1, _BLOCK_BYTES // (8 * B.shape[0]))
-    blocks = [slice(k, min(k + rows, n)) for k in range(0, n, rows)]
+    kernel, xp = GaussianKernel(bandwidth), array_namespace(A, B)
+    blocks = slices(A.shape[0], max(1, _BLOCK_BYTES // (8 * B.shape[0])))
     return to_numpy(xp.concat([xp.mean(kernel(A[block, :], B), axis=1) for block in blocks]))
 
 
@@ -363,9 +362,7 @@ def conditional_spread(
         wanted = "samples and reference must have two columns, the pair to compare"
         raise ValueError(f"{wanted}; got {reference.shape[1]}")
     if not 1 <= bins <= (most := len(reference)):
-        raise ValueError(
-            f"bins must lie between 1 and the {most} rows of the reference; got {bins}"
-        )
+        raise ValueError(f"bins must be from 1 to the {most} rows of the reference; got {bins}")
     inner = np.quantile(reference[:, 0], np.arange(1, bins) / bins)
     ours, theirs = (np.searchsorted(inner, one[:, 0], side="right") for one in (samples, reference))
     errors = [_errors(samples[ours == k, 1], reference[theirs == k, 1]) for k in range(bins)]

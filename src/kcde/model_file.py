@@ -8,7 +8,6 @@ is imported but modules of estimators and what they are made of.
 import io
 import json
 import zipfile
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -46,10 +45,7 @@ class UnsavableError(ValueError):
 
 
 def write(
-    path: str | Path,
-    model: Any,
-    about: Mapping[str, Any],
-    arguments: Mapping[str, Any] | None = None,
+    path: str | Path, model: Any, about: dict[str, Any], arguments: dict[str, Any] | None = None
 ) -> None:
     """Write a fitted model.
 
@@ -70,9 +66,9 @@ def write(
         If the model or an argument has a part that cannot be written.
     """
     writer = _Writer()
-    content = {"format": FORMAT, "about": dict(about), "model": writer.encode(model, "model")}
+    content = {"format": FORMAT, "about": about, "model": writer.encode(model, "model")}
     if arguments is not None:
-        content["arguments"] = writer.encode(dict(arguments), "arguments")
+        content["arguments"] = writer.encode(arguments, "arguments")
     with atomic(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(zipfile.ZipInfo(_JSON, _EPOCH), json.dumps(content, ensure_ascii=False))
         for place, array in enumerate(writer.arrays):
@@ -131,7 +127,7 @@ class _Writer:
         self._places: dict[int, dict] = {}
 
     def encode(self, value: Any, name: str) -> Any:
-        if isinstance(value, _PLAIN) and type(value) in _PLAIN:
+        if type(value) in _PLAIN:
             return value
         if id(value) in self._places:
             return self._places[id(value)]
@@ -152,21 +148,19 @@ class _Writer:
                 for key, each in value.items()
             ]
             return {"dict": pairs}
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
         if isinstance(value, tuple | list):
             of = [self.encode(each, f"{name}[{i}]") for i, each in enumerate(value)]
             if type(value) in (tuple, list):
                 return {type(value).__name__: of}
-            if _is_ours(type(value).__module__):
-                return {"class": _named(type(value)), "fields": of}
-        if _is_ours(type(value).__module__) and hasattr(value, "__dict__"):
+            if kind.startswith(_ROOMS):
+                return {"class": kind, "fields": of}
+        if kind.startswith(_ROOMS) and hasattr(value, "__dict__"):
             number = len(self._kept)
             self._known(value, {"same": number})
             state = {key: self.encode(each, f"{name}.{key}") for key, each in vars(value).items()}
-            return {"class": _named(type(value)), "state": state, "number": number}
-        raise UnsavableError(
-            f"{name} is a {type(value).__module__}.{type(value).__qualname__}, which no model file "
-            "can hold"
-        )
+            return {"class": kind, "state": state, "number": number}
+        raise UnsavableError(f"{name} is a {kind}, which no model file can hold")
 
     def _known(self, value: Any, entry: dict) -> dict:
         self._kept.append(value)
@@ -235,21 +229,13 @@ class _Reader:
         return made
 
 
-def _named(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _is_ours(module: str) -> bool:
-    return f"{module}.".startswith(_ROOMS)
-
-
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
     for now, before in _ONCE.items():
         if module.removeprefix("kcde.").partition(".")[2] in before:
             module = f"kcde.{now}"
-    if _is_ours(module) and source(module) is not None:
+    if f"{module}.".startswith(_ROOMS) and source(module) is not None:
         cls = getattr(import_module(module), qualname, None)
         if isinstance(cls, type) and cls.__module__ == module:
             return cls

@@ -152,8 +152,7 @@ def cover(support: Support, pieces: Pieces | None = None, finer: int = 1) -> Pan
     counts = [(a, b, int(np.ceil((b - a) / step))) for a, b, step in pieces]
     if sum(count for _, _, count in counts) > WIDEST:
         raise ValueError(_too_wide(lower, upper, width))
-    rules = [equal(a, b, finer * max(1, count)) for a, b, count in counts]
-    panels = _joined(rules)
+    panels = _joined([equal(a, b, finer * max(1, count)) for a, b, count in counts])
     if not np.all(panels.upper > panels.lower):
         raise ValueError(_too_wide(lower, upper, width))
     return panels

@@ -9,9 +9,9 @@ import csv
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
+from kcde import estimators
 from kcde.data import names
 from kcde.experiments import experiment
 from kcde.experiments.base import LAPTOP, SMOKE, Experiment
@@ -140,8 +140,7 @@ def shards(scale: str, job: Job, wanted: int) -> int:
 def _is_network(job: Job) -> bool:
     """Return whether a job trains networks, as the extra says that its estimator needs."""
     used = experiment(job[0]).estimators(job[2])
-    classes = (getattr(import_module(estimator_module(name)), name) for name in used)
-    return any("networks" in getattr(cls, "_needs", ()) for cls in classes)
+    return any("networks" in getattr(getattr(estimators, name), "_needs", ()) for name in used)
 
 
 def code(job: Job) -> str:

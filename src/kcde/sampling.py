@@ -163,8 +163,7 @@ def hmc(
     if divergences := int(xp.sum(diverged)):
         share = f"{divergences} of {iterations * start.shape[0]}"
         log.warning("%s transitions of Hamiltonian Monte Carlo diverged", share)
-    acceptance = xp.mean(xp.stack(accepted), axis=0)
-    return HMCSample(xp.stack(draws, axis=1), acceptance, divergences)
+    return HMCSample(xp.stack(draws, axis=1), xp.mean(xp.stack(accepted), axis=0), divergences)
 
 
 def convergence(draws: np.ndarray) -> Convergence:
@@ -278,8 +277,7 @@ class _Windows:
         if transition + 1 in self._ends:
             states = xp.concat(self._states)
             prior = self._PRIOR_STATES / (states.shape[0] + self._PRIOR_STATES)
-            variances = (1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR
-            chain.scale = xp.sqrt(variances)
+            chain.scale = xp.sqrt((1.0 - prior) * xp.var(states, axis=0) + prior * self._PRIOR)
             self._steps, self._states = _DualAveraging(self._steps.average), []
             chain.step = self._steps.average
         if transition == self._last:
@@ -309,10 +307,8 @@ class _Chains:
         self.state, self.step = start, xp.full(start.shape[0], step, dtype=start.dtype)
         self.scale = xp.ones(start.shape[1], dtype=start.dtype)
         self._value, self._slope = value_and_gradient(start)
-        if nowhere := int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64))):
-            where = (
-                f"{nowhere} of {start.shape[0]} chains start where the log density is not finite"
-            )
+        if lost := int(xp.sum(xp.astype(~xp.isfinite(self._value), xp.int64))):
+            where = f"{lost} of {start.shape[0]} chains start where the log density is not finite"
             raise ValueError(f"{where}; start them within the range of the data")
 
     def move(self, random: _Random) -> tuple:

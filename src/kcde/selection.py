@@ -9,11 +9,6 @@ _FILLED, _EVEN = 0.5, 1e-6
 """Of a grid: the least share of cells with rows, and the largest spread of the relative steps."""
 
 
-def log_grid(lowest: float, highest: float, count: int) -> np.ndarray:
-    """Return `count` log-spaced values from `lowest` to `highest`, shape (count,)."""
-    return np.geomspace(lowest, highest, count)
-
-
 def candidates(value, grid: Sequence) -> Sequence:
     """Return the grid where a hyper-parameter is to be chosen, else its value alone."""
     return grid if value is None else [value]
@@ -48,8 +43,7 @@ def grouped_kfold(labels: np.ndarray, folds: int, rng: np.random.Generator) -> l
             f"{folds}-fold cross-validation that keeps groups together needs at least {folds} "
             f"groups; got {count}"
         )
-    parts = kfold(count, folds, rng)
-    return [np.flatnonzero(np.isin(labels, part)) for part in parts]
+    return [np.flatnonzero(np.isin(labels, part)) for part in kfold(count, folds, rng)]
 
 
 def complement(held_out: np.ndarray, n: int) -> np.ndarray:
@@ -138,8 +132,7 @@ def refined_grid(centre: float, grid: Sequence[float], count: int) -> np.ndarray
     They lie strictly within one step of the grid on either side, include the centre where
     `count` is odd, and do not leave the grid's range.
     """
-    step = np.log(grid[1] / grid[0])
-    inner = step * (count - 1) / (count + 1)
+    inner = np.log(grid[1] / grid[0]) * (count - 1) / (count + 1)
     finer = centre * np.exp(np.linspace(-inner, inner, count))
     # The ends of the range come out of exp and log some ulps away from themselves.
     inside = (finer >= grid[0] * (1 - 1e-9)) & (finer <= grid[-1] * (1 + 1e-9))

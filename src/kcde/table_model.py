@@ -69,9 +69,8 @@ def _tags(name: str) -> Tags:
 
 def savable() -> list[str]:
     """Return the names of the methods whose fits can be written to a file."""
-    return [
-        methods.shown(name) for name in methods.METHODS if not usable(name) and _tags(name).saved
-    ]
+    names = [name for name in methods.METHODS if not usable(name) and _tags(name).saved]
+    return list(map(methods.shown, names))
 
 
 def regardless_of_groups(names: Sequence[str]) -> str:
@@ -427,11 +426,9 @@ def require_savable(method: str) -> None:
     if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
     if not _tags(method).saved:
-        can = [name for name in map(methods.shown, _USUAL) if name in savable()]
-        raise ValueError(
-            f"a fit of {method} is not made of arrays and numbers alone, so that no model file can "
-            f"hold it; among those that can: {', '.join(can)}"
-        )
+        can = ", ".join(name for name in map(methods.shown, _USUAL) if name in savable())
+        why = f"a fit of {method} is not made of arrays and numbers alone"
+        raise ValueError(f"{why}, so that no model file can hold it; among those that can: {can}")
 
 
 def _code(method: str) -> str:

@@ -20,10 +20,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -129,9 +129,7 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     if dtype == "c" or not given.map(pd.api.types.is_scalar).all():
         fault = "it has complex numbers, lists or objects: take their parts as columns"
         return Cells(LEVELS, series, ~nowhere, fault)
-    if kind is not LEVELS and pd.api.types.infer_dtype(given, skipna=True) == "boolean":
-        return Cells(NUMBER, given.map({True: 1.0, False: 0.0}).astype(float), nowhere)
-    if isinstance(series.dtype, pd.CategoricalDtype):
+    if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.categories.dtype != bool:
         kind = kind or LEVELS
     text = given.where(given.notna()).map(str, na_action="ignore").astype(object).str.strip()
     text = text.mask(text == "")
@@ -162,10 +160,8 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
             fault = _disguise(text[rows(hidden)], found[numbers.notna()], decimal)
         elif wrong.any():
             first, row = text[wrong].iloc[0], row_number(text[wrong].index[0])
-            fault = (
-                f"{wrong.sum()} values are not numbers, such as {first!r} in row {row}: correct "
-                f"them, or leave them empty; --na {first!r} if it stands for missing"
-            )
+            fault = f"{wrong.sum()} values are not numbers, such as {first!r} in row {row}: "
+            fault += f"correct them, or leave them empty; --na {first!r} if it stands for missing"
         values = pd.Series(np.append(numbers, np.nan)[codes], series.index, dtype=float)
         return Cells(NUMBER, values, wrong, fault, tuple(found[words]))
     if kind is None and mostly(found.str.fullmatch(_ANY_DATE)):
@@ -322,10 +318,8 @@ class Columns:
         if missing := [name for name in names if name not in frame.columns]:
             raise ValueError(f"missing column(s) {_listed(missing)}; there are {_listed(frame)}")
         if new := [name for name in frame.columns if name not in self.known]:
-            raise ValueError(
-                f"column(s) {_listed(new)} were not in the training data: leave them out, or carry "
-                "them to the predictions with --keep"
-            )
+            remedy = "leave them out, or carry them to the predictions with --keep"
+            raise ValueError(f"column(s) {_listed(new)} were not in the training data: {remedy}")
         found: dict[str, np.ndarray] = {}
         owners: dict[str, str] = {}
         faults = []
@@ -361,12 +355,12 @@ class Columns:
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
         """Return what `plain` has written, in this version or an older one."""
-        parts = [(e["name"], e["levels"], e.get("range"), e.get("fill")) for e in plain["x"]]
-        x = (
-            Column(name, tuple(levels) if levels else None, ends and tuple(ends), fill)
-            for name, levels, ends, fill in parts
-        )
-        return cls(plain["y"], tuple(x), tuple(plain["ignored"]))
+
+        def frozen(part: Any) -> Any:
+            return tuple(part) if isinstance(part, list) else part
+
+        x = ({key: frozen(part) for key, part in each.items()} for each in plain["x"])
+        return cls(plain["y"], tuple(Column(**each) for each in x), tuple(plain["ignored"]))
 
 
 def _read(
@@ -486,9 +480,8 @@ def read(
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind not in (*_TEXT, *readers):
         remedy = f": {_REMEDIES[kind]}" if kind in _REMEDIES else ""
-        raise ValueError(
-            f"{path} is not .csv, .tsv or .txt (also .gz), .parquet, .feather or .arrow{remedy}"
-        )
+        known = ".csv, .tsv or .txt (also .gz), .parquet, .feather or .arrow"
+        raise ValueError(f"{path} is not {known}{remedy}")
     try:
         if path.suffix.lower() == ".gz":
             with gzip.open(path) as packed:
@@ -503,10 +496,9 @@ def read(
     except ImportError as error:
         raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from error
     except UnicodeDecodeError:
-        raise ValueError(
-            f"{path} is not in UTF-8: save it as UTF-8, or convert it with iconv -t UTF-8 -f "
-            "WINDOWS-1252, UTF-16 or what else it is in"
-        ) from None
+        other = "WINDOWS-1252, UTF-16 or what else it is in"
+        remedy = f"save it as UTF-8, or convert it with iconv -t UTF-8 -f {other}"
+        raise ValueError(f"{path} is not in UTF-8: {remedy}") from None
     except Exception as error:  # the libraries raise whatever a file leads them to
         raise ValueError(f"{path} cannot be read: {error}") from None
     if words := [word.strip() for word in na]:
@@ -549,33 +541,34 @@ def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -
 
 def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: int) -> None:
     """Refuse the first row with more or fewer fields than the header; pandas fills short ones."""
-    with _opened(path, skipped) as lines, suppress(csv.Error):
-        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        for record in records:
-            if len(record) != len(names) and any(field.strip() for field in record):
-                raise ValueError(
-                    f"line {records.line_num + skipped} has {len(record)} fields and the header "
-                    f"{len(names)}, divided by {delimiter!r}: add or remove some, or "
-                    "what stands above the names of the columns"
-                )
+    for line, record in _records(path, delimiter, skipped):
+        if len(record) != len(names) and any(field.strip() for field in record):
+            raise ValueError(
+                f"line {line} has {len(record)} fields and the header {len(names)}, divided by "
+                f"{delimiter!r}: add or remove some, or what stands above the names of the columns"
+            )
 
 
-@contextmanager
-def _opened(path: Path, skipped: int = 0) -> Iterator[TextIO]:
-    """Open a text file, after some lines."""
+def _records(path: Path, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield the fields of a CSV after some lines, and the line where they end.
+
+    It ends at a quote that nothing closes.
+    """
     opener = gzip.open if path.suffix.lower() == ".gz" else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines:
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as lines, suppress(csv.Error):
         for _ in range(skipped):
             lines.readline()
-        yield lines
+        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+        for record in records:
+            yield records.line_num + skipped, record
 
 
 def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
     """Return the names of the columns of a CSV, its delimiter, and the lines before the names."""
     if delimiter is not None and len(delimiter) != 1:
         raise ValueError(f"--delimiter must be one character, or tab; got {delimiter!r}")
-    with _opened(path) as lines:
-        named = re.match(r'"?sep=(.)"?[\r\n]', lines.readline(), re.IGNORECASE)
+    _, first = next(_records(path, ",", 0), (0, []))
+    named = re.fullmatch("sep=(.)", ",".join(first), re.IGNORECASE)
     delimiter, skipped = delimiter or (named and named[1]), int(named is not None)
     heads = {each: _head(path, each, skipped) for each in {*_DELIMITERS, delimiter or ","}}
     if not any(heads.values()):
@@ -584,43 +577,33 @@ def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
     likely = "\t" if tabs else max(_DELIMITERS, key=lambda each: len(heads[each]))
     delimiter = delimiter or likely
     if len(heads[delimiter]) == 1 < len(heads[likely]):
-        raise ValueError(
-            f"it has one column where the delimiter is {delimiter!r}; its header looks divided by "
-            f"another: --delimiter {likely!r}"
-        )
+        said = f"it has one column where the delimiter is {delimiter!r}"
+        raise ValueError(f"{said}; its header looks divided by another: --delimiter {likely!r}")
     names = [name.strip() for name in heads[delimiter]]
     if names[0].startswith("#"):
-        raise ValueError(
-            f"its first line is no header, since it begins with '#' ({names[0][:40]!r}): delete "
-            "the lines above the names of the columns, or the '#' before these"
-        )
+        said = f"its first line is no header, since it begins with '#' ({names[0][:40]!r})"
+        remedy = "delete the lines above the names of the columns, or the '#' before these"
+        raise ValueError(f"{said}: {remedy}")
     numbers = [name for name in names if re.fullmatch(_NUMBER.format("[.,]"), name)]
     if len(numbers) == len(names) or (
         len(numbers) >= _MOSTLY * len(names) and not all(map(str.isdigit, numbers))
     ):
         example = delimiter.join(f"c{place + 1}" for place in range(min(3, len(names))))
-        raise ValueError(
-            f"its first line has numbers where names are expected ({_listed(numbers[:3])}): is "
-            f"there a header? Put a line with a name for each column above it, as {example}"
-        )
+        said = f"its first line has numbers where names are expected ({_listed(numbers[:3])})"
+        remedy = f"Put a line with a name for each column above it, as {example}"
+        raise ValueError(f"{said}: is there a header? {remedy}")
     if "" in names:
-        raise ValueError(
-            f"column {names.index('') + 1} of the header has no name: name it, or leave it out "
-            "(pandas writes such an index unless index=False)"
-        )
+        said = f"column {names.index('') + 1} of the header has no name"
+        remedy = "name it, or leave it out (pandas writes such an index unless index=False)"
+        raise ValueError(f"{said}: {remedy}")
     _require_unique(names)
     return names, delimiter, skipped
 
 
 def _head(path: Path, delimiter: str, skipped: int) -> list[str]:
     """Return the fields of the first line that is not blank; a quoted field may have several."""
-    with _opened(path, skipped) as lines:
-        records = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
-        named = (each for each in records if len(each) > 1 or (each and each[0].strip()))
-        try:
-            return next(named, [])
-        except csv.Error:  # a quote that nothing closes
-            return []
+    records = (each for _, each in _records(path, delimiter, skipped))
+    return next((each for each in records if len(each) > 1 or (each and each[0].strip())), [])
 
 
 def _require_unique(names: Iterable) -> None:
@@ -631,10 +614,8 @@ def _require_unique(names: Iterable) -> None:
 
 def _require_text_names(frame: pd.DataFrame) -> None:
     if other := [name for name in frame.columns if not isinstance(name, str)]:
-        raise ValueError(
-            f"column names must be text; got {_listed(other)}: use "
-            "frame.columns = frame.columns.astype(str)"
-        )
+        remedy = "use frame.columns = frame.columns.astype(str)"
+        raise ValueError(f"column names must be text; got {_listed(other)}: {remedy}")
     _require_unique(frame.columns)
 
 
@@ -702,11 +683,8 @@ def check(
         faults += [f"column {name!r}: it has dates; turn them into numbers" for name in dates]
     else:
         wanted = [name for name in wanted if name not in dates]
-        left_out = [
-            f"Column {name!r} left out: it has dates. Order the rows by it with --time-column, or "
-            "turn it into numbers."
-            for name in dates
-        ]
+        remedy = "Order the rows by it with --time-column, or turn it into numbers."
+        left_out = [f"Column {name!r} left out: it has dates. {remedy}" for name in dates]
     _require_faultless(faults)
     frame = frame.copy(deep=False)
     for name, each in cells.items():
@@ -734,26 +712,20 @@ def check(
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
     columns = Columns(y, tuple(used), ignored)
     if (again := _copies(frame, sorted(names), y)).any():
-        notes.append(
-            f"{again.sum()} of {len(frame)} rows repeat the x and y of another: each counts once, "
-            "or it would be on both sides of folds, splits and calibration."
-        )
-        frame = frame[~again]
-        target = target[~again]
+        why = "each counts once, or it would be on both sides of folds, splits and calibration"
+        notes.append(f"{again.sum()} of {len(frame)} rows repeat the x and y of another: {why}.")
+        frame, target = frame[~again], target[~again]
     encoded = columns.encode(frame[[*names, y]])
     said, width = _of_target(y, target), encoded.shape[1]
     skewed = [] if said or log_y else _skewed(y, target)
     said += skewed
     if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, width)]:
-        said.append(
-            f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. If it is not known before "
-            f"{y!r} is, leave it out with --drop; every result below is worth nothing otherwise."
-        )
+        remedy = f"If it is not known before {y!r} is, leave it out with --drop"
+        why = "every result below is worth nothing otherwise"
+        said.append(f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. {remedy}; {why}.")
     if width > len(frame):
-        said.append(
-            f"There are more columns of x ({width}) than rows ({len(frame)}): most "
-            "methods will learn little; name the ones that matter with --x."
-        )
+        remedy = "most methods will learn little; name the ones that matter with --x"
+        said.append(f"There are more columns of x ({width}) than rows ({len(frame)}): {remedy}.")
     numbers = {each.name: encoded[each.name].to_numpy() for each in used if each.levels is None}
     numbers |= {} if skewed or log_y else {y: target}
     far = [line for name, values in numbers.items() for line in _far(name, values)]
@@ -790,27 +762,22 @@ def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
     """Return the names of the columns of x, or raise `ValueError` for names that are not there."""
     for name in [y, *(x or ()), *drop, *aside, *levels]:
         if name not in frame.columns:
-            raise ValueError(
-                f"there is no column {name!r}{nearest(name, frame.columns)}; there are "
-                f"{_listed(frame.columns)}"
-            )
+            unknown = f"there is no column {name!r}{nearest(name, frame.columns)}"
+            raise ValueError(f"{unknown}; there are {_listed(frame.columns)}")
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
     clash = [name for name in (*(x or ()), *levels) if name not in others]
     if clash := clash + [y] * (y in (*drop, *aside)):
-        raise ValueError(
-            f"{_listed(clash)}: a column can have one part: y, x (with levels or not), dropped, "
-            "group or time"
-        )
+        parts = "y, x (with levels or not), dropped, group or time"
+        raise ValueError(f"{_listed(clash)}: a column can have one part: {parts}")
     return others
 
 
 def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows without missing values."""
     empty = frame[names].isna()
-    counts = empty.sum()
-    if not counts.any():
+    counts = empty.sum()[lambda found: found > 0]
+    if counts.empty:
         return frame, []
-    counts = counts[counts > 0]
     words = {name: cells[name].words if cells[name].kind is NUMBER else () for name in counts.index}
     shown = ", ".join(
         f"{name} ({n}{f', also written {_listed(words[name])}' if words[name] else ''})"
@@ -834,10 +801,9 @@ def _target(frame: pd.DataFrame, y: str, *, log_y: bool) -> np.ndarray:
     if np.ptp(target) == 0:
         raise ValueError(f"column {y!r} is constant ({target[0]:g}): there is nothing to predict")
     if log_y and (low := target <= 0).any():
-        raise ValueError(
-            f"column {y!r}: {low.sum()} values are not positive, such as {target[low][0]:g} in row "
-            f"{row_number(frame.index[low.argmax()])}, and have no logarithm: leave out --log-y"
-        )
+        first = f"such as {target[low][0]:g} in row {row_number(frame.index[low.argmax()])}"
+        said = f"column {y!r}: {low.sum()} values are not positive, {first}"
+        raise ValueError(f"{said}, and have no logarithm: leave out --log-y")
     return target
 
 
@@ -855,11 +821,9 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
                 if len(levels) > MOST_LEVELS:
                     belong = f"--groups {name!r} if rows of one value belong together; "
                     belong = belong if len(levels) <= len(frame) / 2 else ""
-                    raise ValueError(
-                        f"column {name!r}: it is text with {len(levels)} different values, more "
-                        f"than {MOST_LEVELS}: {belong}leave it out with --drop, or turn it into "
-                        "numbers or fewer levels"
-                    )
+                    said = f"{len(levels)} different values, more than {MOST_LEVELS}"
+                    remedy = "leave it out with --drop, or turn it into numbers or fewer levels"
+                    raise ValueError(f"column {name!r}: it is text with {said}: {belong}{remedy}")
             else:
                 values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
                 known = _numbers(name, frame[frame[name].notna()])
@@ -920,11 +884,9 @@ def _skewed(y: str, target: np.ndarray) -> list[str]:
     before, after = pd.Series(target).skew(), pd.Series(np.log(target)).skew()
     if before < _SKEWED or abs(after) > _FAR_LESS * before:
         return []
-    return [
-        f"{y!r} is positive and strongly skewed (skewness {before:.1f}), its logarithm is not "
-        f"({after:.1f}): model that with --log-y; answers stay in the units of {y!r}, and are "
-        "never negative."
-    ]
+    said = f"{y!r} is positive and strongly skewed (skewness {before:.1f}), its logarithm is not"
+    remedy = f"model that with --log-y; answers stay in the units of {y!r}, and are never negative"
+    return [f"{said} ({after:.1f}): {remedy}."]
 
 
 def _far(name: str, values: np.ndarray) -> list[str]:
@@ -960,10 +922,8 @@ def _far(name: str, values: np.ndarray) -> list[str]:
         remedy = "correct them if they are mistakes"
         if not several:
             remedy = f"missing? --na {','.join(shown)}; or {remedy}"
-        said = (
-            f"{len(values) - len(rest)} value(s) of {name!r} {where}, {away:.0f} spreads of the "
-            f"others away: {remedy}."
-        )
+        said = f"{len(values) - len(rest)} value(s) of {name!r} {where}"
+        said += f", {away:.0f} spreads of the others away: {remedy}."
         return [said, *_far(name, rest)]
     return []
 
@@ -978,19 +938,15 @@ def _of_labels(name: str, labels: pd.Series, words: Sequence[str], *, meant: boo
         if word in counts
     ]
     if not meant and len(counts) > 2 and counts.index.str.fullmatch(_MEASURED).all():
-        said.append(
-            f"Column {name!r} has {len(counts)} levels with numbers in them, such as "
-            f"{counts.index[0]!r}, which count as categories without order: write plain numbers "
-            "if they are amounts."
-        )
+        such = f"{len(counts)} levels with numbers in them, such as {counts.index[0]!r}"
+        remedy = "which count as categories without order: write plain numbers if they are amounts"
+        said.append(f"Column {name!r} has {such}, {remedy}.")
     folded = counts.index.str.casefold()
     same = counts[folded.duplicated(keep=False)]
     if len(same):
         shown = ", ".join(f"{label!r} ({n} rows)" for label, n in same[:_SHOWN].items())
-        said.append(
-            f"Column {name!r} has labels that differ in case alone, {shown}: make them alike if "
-            "they mean the same."
-        )
+        remedy = "make them alike if they mean the same"
+        said.append(f"Column {name!r} has labels that differ in case alone, {shown}: {remedy}.")
     return said
 
 
@@ -1018,26 +974,20 @@ def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:
 
 def times(frame: pd.DataFrame, name: str) -> np.ndarray:
     """Return a column that orders rows in time as numbers, shape (n,); dates in nanoseconds."""
-    series = frame[name]
+    series, said = frame[name], f"column {name!r} orders no rows"
     if series.dtype.kind in "biuf":
         values = _numbers(name, frame)
         if days := _days_first(values):
-            raise ValueError(
-                f"column {name!r} orders no rows: its whole numbers, such as {values[0]:.0f}, are "
-                f"dates as {days}: write them as YYYYMMDD or 2024-12-31"
-            )
+            why = f"its whole numbers, such as {values[0]:.0f}, are dates as {days}"
+            raise ValueError(f"{said}: {why}: write them as YYYYMMDD or 2024-12-31")
         return values
     if series.dtype.kind not in "Mm":
         text = series.astype(str)
         series = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
         wrong = text[series.isna() | ~text.str.fullmatch(_ISO_DATE)]
         if len(wrong):
-            raise ValueError(
-                f"column {name!r} orders no rows: {wrong.iloc[0]!r} is neither a number nor a date "
-                "as 2024-12-31 or 2024-12-31 23:59"
-            )
-    elif getattr(series.dtype, "tz", None) is not None:
-        series = series.dt.tz_convert("UTC")
+            forms = "2024-12-31 or 2024-12-31 23:59"
+            raise ValueError(f"{said}: {wrong.iloc[0]!r} is neither a number nor a date as {forms}")
     return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
 
 

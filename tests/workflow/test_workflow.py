@@ -43,7 +43,6 @@ def test_methods_that_share_bases_and_shards_are_computed_in_parts(listed):
     [
         ({"scal": "laptop"}, "scal"),
         ({"scale": "large"}, "large"),
-        ({"papers": ["kcf"]}, "kcf"),
         ({"shards": {"portfolio": 0}}, "0"),
         ({"backend": "torch"}, "torch"),
     ],
@@ -70,6 +69,7 @@ def test_other_sizes_are_drawn_beside_the_scores(project):
     ("given", "named"),
     [
         (["scal=laptop"], "'scal'"),
+        (["papers=[kcf]"], "'kcf'"),
         (["set={terrain: {fold: 2}}"], "folds"),
         (["methods={KCEF-wide: {estimator: KCEF, options: {base: 4}}}"], "base"),
         (["backend=cupy"], "cupy"),

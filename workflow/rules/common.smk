@@ -38,6 +38,8 @@ config.update({key: typed(config[key]) for key in ("shards", "set", "methods")})
 LOCAL = workflow.is_main_process and workflow.resource_settings.nodes is None
 try:
     validate(config, f"{ROOT}/workflow/schemas/config.schema.yaml", set_default=False)
+    if unknown := sorted({*config["papers"]} - {*plan.PAPERS}):
+        raise ValueError(f"there is no paper {unknown[0]!r}; known: {', '.join(plan.PAPERS)}")
     define(config["methods"])
     for name, changes in (dict.fromkeys(config["shards"], {}) | config["set"]).items():
         experiment(name).check_names(changes)

@@ -27,23 +27,14 @@ from kcde import methods as known_methods
 from kcde import tabular
 from kcde.comparison import page, running
 from kcde.comparison.advice import Advice, advise, by_split, ranked
-from kcde.comparison.running import (
-    CRPS,
-    LOG_DENSITY,
-    RANDOM,
-    SPLITS,
-    TRAIN_ROWS,
-    Plan,
-    make,
-    misleading,
-)
-from kcde.files import atomic
+from kcde.comparison.running import CRPS, LOG_DENSITY, RANDOM, SPLITS, TRAIN_ROWS, Plan
+from kcde.files import staged
 from kcde.methods import BASELINE
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 from kcde.table_model import TableModel, regardless_of_groups, usable
 
-PAGE = "comparison.html"
+PAGE, _PICTURE = "comparison.html", "comparison.png"
 """In the folder of a comparison, beside comparison.csv, splits.csv and comparison.png."""
 
 _MANY, _SHOWN = 0.1, 10  # share of the test rows outside the range of x; names in a message
@@ -111,16 +102,13 @@ class Comparison:
         list of pathlib.Path
             The paths of the files.
         """
-        names = (PAGE, "comparison.csv", "splits.csv", "comparison.png")
-        made = [Path(folder) / name for name in names]
-        with atomic(made[0]) as temporary:
-            temporary.write_text(page.render(self), encoding="utf-8")
-        for path, frame in zip(made[1:3], (self.table, self.by_split), strict=True):
-            with atomic(path) as temporary:
-                frame.to_csv(temporary, index=False, float_format="%.6g", lineterminator="\n")
-        with atomic(made[3]) as temporary:
-            page.ranking(self.table, self.rank_by, temporary)
-        return made
+        tables = {"comparison.csv": self.table, "splits.csv": self.by_split}
+        with staged(folder) as stage:
+            (stage / PAGE).write_text(page.render(self), encoding="utf-8")
+            for name, frame in tables.items():
+                frame.to_csv(stage / name, index=False, float_format="%.6g", lineterminator="\n")
+            page.ranking(self.table, self.rank_by, stage / _PICTURE)
+        return [Path(folder) / name for name in (PAGE, *tables, _PICTURE)]
 
 
 def compare(
@@ -208,8 +196,8 @@ def compare(
     asked = {"count": splits, "groups": groups, "time_column": time_column, "rows": rows}
     with tempfile.TemporaryDirectory(prefix="kcde-") as temporary:
         folder = Path(temporary) if out is None else Path(out)
-        plan = make(checked, folder, **asked, seed=seed, log_y=log_y)
-        flattered = misleading(checked) if plan.kind == RANDOM else []
+        plan = running.make(checked, folder, **asked, seed=seed, log_y=log_y)
+        flattered = running.misleading(checked) if plan.kind == RANDOM else []
         warnings = (*checked.warnings, *flattered, *_beyond(plan, checked))
         for line in (*checked.notes, *warnings):
             say(line)

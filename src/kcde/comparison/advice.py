@@ -151,11 +151,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
         test = paired_t_test(wide[nearest], wide[BASELINE], overlap)
         if first.name == BASELINE or test.p_value >= SIGNIFICANCE:
             by = _difference(sound.loc[nearest], baseline, rank_by)
-            return _none(
-                f"{nearest}, the first that uses x, is {by} than {BASELINE}, which ignores it, p = "
-                f"{test.p_value:.2g}: too little to tell the methods apart",
-                grow,
-            )
+            said = f"{nearest}, the first that uses x, is {by} than {BASELINE}, which ignores it"
+            why = f"{said}, p = {test.p_value:.2g}: too little to tell the methods apart"
+            return _none(why, grow)
     taken = first
     if rank_by == LOG_DENSITY:
         risk = splits.pivot(index="split", columns="method", values=WORST_LOSS)
@@ -223,10 +221,8 @@ def _details(taken, sound: pd.DataFrame, plan: Plan) -> str:
     """Return widths and coverage of a method, and what is to be done about them or a file."""
     held, can = taken["coverage_90"], savable()
     width, error = in_units(taken["width_90"]), in_units(taken["error"])
-    said = (
-        f"its 90% intervals are typically {width} wide and hold {held:.0%} of held-out rows, its "
-        f"typical error is {error}"
-    )
+    said = f"its 90% intervals are typically {width} wide and hold {held:.0%} of held-out rows"
+    said += f", its typical error is {error}"
     if abs(held - 0.9) > COVERAGE_OFF:
         kind = "too narrow" if held < 0.9 else "too wide"
         options = {FORWARD: ["time_column"], GROUPS: ["groups"]}.get(plan.kind, [])

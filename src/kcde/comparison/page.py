@@ -62,22 +62,16 @@ def render(found: "Comparison") -> str:
     notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
     if found.plan.kind == GROUPS:
         notes.append(regardless_of_groups(scored["method"]))
+    drawn = [name for name in scored["method"] if name in found.run.scores]
     content = {
         "found": found,
-        "y": found.checked.columns.y,
-        "taken": found.advice.method,
         "facts": facts(found),
         "cards": cards(found),
         "baseline": BASELINE,
-        "rank": "CRPS" if found.rank_by == CRPS else "log density",
         "ranking": ranking(found.table, found.rank_by),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
-        "pits": [
-            pit(method, _values(found, method, "pit"))
-            for method in scored["method"]
-            if method in found.run.scores
-        ],
+        "pits": [pit(method, _values(found, method, "pit")) for method in drawn],
         "notes": " ".join([*filter(None, notes), f"kcde {kcde.__version__}."]),
     }
     if found.model is not None:
@@ -97,17 +91,16 @@ def cards(found: "Comparison") -> list[tuple[str, str, str]]:
     rows = found.table.set_index("method", drop=False)
     taken, y = rows.loc[found.advice.method], found.checked.columns.y
     other = rows.loc[BASELINE] if BASELINE in found.run.scores else None
-    labels = {"width_90": "typical width of a 90% interval of", "error": "typical error of"}
+
+    def in_y(label: str, name: str) -> tuple[str, str, str]:
+        against = "" if other is None else f"{in_units(other[name])} without x"
+        return f"{label} of {y}", in_units(taken[name]), against
+
     cards = [
-        (
-            f"{label} {y}",
-            in_units(taken[name]),
-            "" if other is None else f"{in_units(other[name])} without x",
-        )
-        for name, label in labels.items()
+        in_y("typical width of a 90% interval", "width_90"),
+        ("held-out rows in these intervals", f"{taken['coverage_90']:.0%}", "90% asked"),
+        in_y("typical error", "error"),
     ]
-    held = f"{taken['coverage_90']:.0%}"
-    cards.insert(1, ("held-out rows in these intervals", held, "90% asked"))
     if other is not None and found.advice.method != BASELINE:
         cards.append(("above the density without x, nats", _plus_minus(taken, "gain"), ""))
     if len(found.run.scores) > 1:
@@ -271,12 +264,8 @@ def pit(method: str, values: np.ndarray) -> Picture:
         uri = _uri(made)
     cut = f" (cut at {_HIGHEST:g}; the highest bar is {highest:.1f})" if highest > _HIGHEST else ""
     ends, middle = heights[[0, -1]].mean(), heights[_BINS // 2 - 2 : _BINS // 2 + 2].mean()
-    return Picture(
-        uri,
-        f"Histogram of F(y|x) of {method}: {ends:.2f} at the ends and {middle:.2f} in the middle, "
-        "where 1 is calibrated.",
-        f"{method}{cut}",
-    )
+    shape = f"{ends:.2f} at the ends and {middle:.2f} in the middle, where 1 is calibrated"
+    return Picture(uri, f"Histogram of F(y|x) of {method}: {shape}.", f"{method}{cut}")
 
 
 def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
@@ -314,12 +303,8 @@ def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) 
         margin = 0.15 * (high.max() - low.min())
         axes.set_ylim(low.min() - margin, high.max() + margin)
         uri = _uri(made)
-    return Picture(
-        uri,
-        f"Quantiles of y against {name}: the median goes from {middle[0]:.3g} at {grid[0]:.3g} to "
-        f"{middle[-1]:.3g} at {grid[-1]:.3g}.",
-        name,
-    )
+    ends = f"{middle[0]:.3g} at {grid[0]:.3g} to {middle[-1]:.3g} at {grid[-1]:.3g}"
+    return Picture(uri, f"Quantiles of y against {name}: the median goes from {ends}.", name)
 
 
 def unlikely(found: "Comparison") -> dict:

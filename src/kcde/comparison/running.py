@@ -25,7 +25,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -85,9 +84,8 @@ def random_splits(groups: np.ndarray, count: int, seed: int, stream: str = "spli
     """Return random splits with a fifth of the groups to test on, by the number of each row's."""
     total, found = groups.max() + 1, []
     if total < FEWEST_GROUPS:
-        raise ValueError(
-            f"{total} groups are too few to hold some out: at least {FEWEST_GROUPS} are needed"
-        )
+        said = f"{total} groups are too few to hold some out"
+        raise ValueError(f"{said}: at least {FEWEST_GROUPS} are needed")
     for i in range(count):
         order = rng_of("own", stream, seed, i).permutation(total)
         tested = np.isin(groups, order[: max(1, round(TEST_SHARE * total))])
@@ -108,10 +106,9 @@ def forward_splits(times: np.ndarray, count: int) -> list[Split]:
     for test in np.array_split(order, count + 2)[:1:-1]:
         train = np.flatnonzero(times < times[test].min()) if len(test) else test
         if min(len(train), len(test)) < 2:
-            raise ValueError(
-                f"{len(np.unique(times))} different times of {len(times)} rows are too few for "
-                f"{count} splits that train on earlier rows alone: fewer --splits"
-            )
+            said = f"{len(np.unique(times))} different times of {len(times)} rows are too few"
+            asked = f"{count} splits that train on earlier rows alone"
+            raise ValueError(f"{said} for {asked}: fewer --splits")
         found.append(Split(train, np.sort(test)))
     return found
 
@@ -194,10 +191,8 @@ def make(
         kind, whole = RANDOM, random_splits(np.arange(len(y)), count, seed)
     for i, each in enumerate(whole):
         if np.ptp(y[each.train]) == 0:
-            raise ValueError(
-                f"{checked.columns.y!r} is constant in the training rows of split {i + 1}: take "
-                "fewer --splits, or other groups"
-            )
+            said = f"{checked.columns.y!r} is constant in the training rows of split {i + 1}"
+            raise ValueError(f"{said}: take fewer --splits, or other groups")
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
     plan = Plan(folder, kind, found, X, y, labels, groups or time_column, log_y)
@@ -228,10 +223,8 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
     elif read_object(path) != content:
-        raise ValueError(
-            f"{plan.folder} has a comparison of other data, columns or splits: name another folder "
-            "with --out, or remove it"
-        )
+        said = f"{plan.folder} has a comparison of other data, columns or splits"
+        raise ValueError(f"{said}: name another folder with --out, or remove it")
 
 
 def misleading(checked: tabular.Checked) -> list[str]:
@@ -244,30 +237,25 @@ def misleading(checked: tabular.Checked) -> list[str]:
     said, frame, columns = [], checked.frame, checked.columns
     dates = [name for name in columns.ignored if tabular.classify(frame[name]).kind is tabular.DATE]
     if dates:
-        said.append(
-            f"Column {dates[0]!r} has dates, and random splits train on the future of the rows "
-            f"they test on: --time-column {dates[0]!r} if new rows will be later ones."
-        )
+        why = "random splits train on the future of the rows they test on"
+        remedy = f"--time-column {dates[0]!r} if new rows will be later ones"
+        said.append(f"Column {dates[0]!r} has dates, and {why}: {remedy}.")
     labels = [name for name in frame.columns if name not in dates and _labels(checked, name)]
     copied = frame.duplicated([column.name for column in columns.x], keep=False).mean()
     if labels:
-        said.append(
-            f"Rows share values of {labels[0]!r}; random splits put rows that belong together on "
-            f"both sides: --groups {labels[0]!r} if new rows will be of new ones."
-        )
+        why = "random splits put rows that belong together on both sides"
+        remedy = f"--groups {labels[0]!r} if new rows will be of new ones"
+        said.append(f"Rows share values of {labels[0]!r}; {why}: {remedy}.")
     elif copied >= _COPIED:
-        said.append(
-            f"{copied:.0%} of the rows have the x of another row: if they belong together, name "
-            "the column that says which do with --groups."
-        )
+        remedy = "if they belong together, name the column that says which do with --groups"
+        said.append(f"{copied:.0%} of the rows have the x of another row: {remedy}.")
     y = pd.Series(columns.target(frame))
     alike = 0.0 if y.is_monotonic_increasing or y.is_monotonic_decreasing else y.autocorr()
     if not dates and alike >= max(_NOTICEABLE, _ALIKE / np.sqrt(len(y))):
-        said.append(
-            f"Neighbouring rows are alike (autocorrelation {alike:.2f} of {columns.y!r}): if the "
-            "file is in the order of time, random splits flatter every method; name the column of "
-            "time with --time-column."
-        )
+        why = "if the file is in the order of time, random splits flatter every method"
+        remedy = "name the column of time with --time-column"
+        near = f"Neighbouring rows are alike (autocorrelation {alike:.2f} of {columns.y!r})"
+        said.append(f"{near}: {why}; {remedy}.")
     return said
 
 
@@ -400,9 +388,8 @@ def read(plan: Plan, method: str, rows: int, number: int) -> Scored | None:
 
 @cache
 def _declared() -> dict[str, tuple[float, float]]:
-    with (resources.files("kcde.comparison") / "costs.csv").open(encoding="utf-8") as file:
-        table = pd.read_csv(file, index_col="method")
-    return {name: (row.seconds, row.exponent) for name, row in table.iterrows()}
+    table = pd.read_csv(Path(__file__).with_name("costs.csv"))
+    return {row.method: (row.seconds, row.exponent) for row in table.itertuples()}
 
 
 def cost(method: str, rows: int) -> float:
@@ -419,10 +406,8 @@ def all_methods() -> list[str]:
     covered = {methods.find(name).estimator for name in _declared()}
     new = [name for name in estimator_names() if name not in covered and not usable(name)]
     new = [name for name in new if not getattr(estimators, name).tags.unconditional]
-    rest = sorted(
-        {*_declared(), *new} - {BASELINE, *CONTENDERS}, key=lambda name: (cost(name, _ROWS), name)
-    )
-    return [BASELINE, *CONTENDERS, *rest]
+    rest = {*_declared(), *new} - {BASELINE, *CONTENDERS}
+    return [BASELINE, *CONTENDERS, *sorted(rest, key=lambda name: (cost(name, _ROWS), name))]
 
 
 @dataclass
@@ -475,8 +460,7 @@ class Workers:
             done, late = wait([self._pool.submit(work) for _ in range(self.jobs)], self.left)
             errors = [error for future in done if (error := future.exception())]
         if not (late or errors):
-            given = [(method, self._plan, rows, number) for number in numbers]
-            futures = [self._pool.submit(work, *each) for each in given]
+            futures = [self._pool.submit(work, method, self._plan, rows, i) for i in numbers]
             limit = min(seconds, self.left)
             done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
             errors = [error for future in done if (error := future.exception())]
@@ -631,12 +615,10 @@ def _further(plan, compared, found: Run, workers: Workers, say) -> list[int]:
     for method in compared:
         if missing := _missing(plan, method, found.rows, rest):
             trouble = workers.score(method, found.rows, missing, workers.left)
-            lost = f"; {trouble}" if trouble else ""
-            say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){lost}")
-    common = [
-        i for i in rest if not any(_missing(plan, name, found.rows, [i]) for name in compared)
-    ]
-    splits = [*found.splits, *common]
+            also = f"; {trouble}" if trouble else ""
+            say(f"{method}: {len(rest)} further splits ({in_words(workers.left)} left){also}")
+    lost = {i for name in compared for i in _missing(plan, name, found.rows, rest)}
+    splits = [*found.splits, *(i for i in rest if i not in lost)]
     if len(splits) < len(plan.splits):
         say(f"{len(splits)} of {len(plan.splits)} splits within the budget")
     return splits

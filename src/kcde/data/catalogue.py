@@ -25,7 +25,6 @@ rows, columns  shape of what `kcde.data.loaders.load` returns, x and y together
 """
 
 import csv
-import difflib
 import hashlib
 import re
 from collections.abc import Mapping
@@ -33,6 +32,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
 
 from kcde.files import refused
+from kcde.names import nearest
 
 BUILT_IN = Path(__file__).with_name("catalogue.csv")
 STEP = re.compile(r"drop-missing-rows|factor:[^=]+=\S.*|weekday-hour:.+")
@@ -96,7 +96,6 @@ def read(path: str | Path | None = None) -> dict[str, Entry]:
     if not path.is_file():
         raise FileNotFoundError(f"no catalogue at {path}: give a CSV file as {BUILT_IN.name}")
     entries: dict[str, Entry] = {}
-    taken: set[str] = set()
     with refused(path, "is no catalogue"), path.open(newline="", encoding="utf-8") as handle:
         reader = csv.DictReader(handle)
         if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
@@ -104,12 +103,11 @@ def read(path: str | Path | None = None) -> dict[str, Entry]:
         for row in reader:
             try:
                 entry = _entry(row)
-                if twice := taken.intersection((entry.name, *entry.aliases)):
+                if twice := by_any_name(entries).keys() & {entry.name, *entry.aliases}:
                     raise ValueError(f"the name {min(twice)!r} stands in another row already")
             except ValueError as error:
                 where = f"line {reader.line_num} ({row['name'] or 'no name'})"
                 raise ValueError(f"{where}: {error}") from None
-            taken.update((entry.name, *entry.aliases))
             entries[entry.name] = entry
     return entries
 
@@ -120,14 +118,12 @@ def by_any_name(entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 
 def find(entries: Mapping[str, Entry], name: str) -> Entry:
-    """Return the entry with this name or alias, or raise `ValueError` with the nearest names."""
+    """Return the entry with this name or alias, or raise `ValueError` with those that are known."""
     named = by_any_name(entries)
     if name in named:
         return named[name]
-    known = {known.lower(): known for known in named}
-    near = [known[match] for match in difflib.get_close_matches(name.lower(), known, n=3)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(entries)}"
-    raise ValueError(f"no data set named {name!r}; {hint} (python -m kcde fetch --list)")
+    unknown = f"no data set named {name!r}{nearest(name, named)}; known: {', '.join(entries)}"
+    raise ValueError(f"{unknown} (python -m kcde fetch --list)")
 
 
 def _entry(row: Mapping[str, str | None]) -> Entry:

@@ -172,8 +172,7 @@ def _prepared(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
 
 def _coded(column: pd.Series, levels: list[str]) -> pd.Series:
     """Replace each level by its place in `levels`; missing values stay missing."""
-    found = column.astype("object")
-    text = found.where(found.isna(), found.astype(str))
+    text = column.astype("object").map(str, na_action="ignore")
     if more := ", ".join(sorted(set(text.dropna()) - set(levels))):
         raise ValueError(f"column {column.name!r} has the levels {more} beside the declared")
     codes = {level: float(code) for code, level in enumerate(levels)}

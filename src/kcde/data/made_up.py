@@ -319,8 +319,7 @@ def planar_draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
 def planar_of_seed(name: str, seed: int) -> Pairs:
     """Return the training and the test points (n, 2) of a seed, the same for every method."""
     rng = rng_of("planar", name, seed)
-    train, test = (planar_draw(name, n, rng) for n in planar_sizes(name))
-    return train, test
+    return tuple(planar_draw(name, n, rng) for n in planar_sizes(name))
 
 
 def planar_noise(name: str) -> float:

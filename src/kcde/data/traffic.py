@@ -76,18 +76,13 @@ class Traffic:
         """The distinct inputs in ascending order, shape (q, 2)."""
         return np.unique(self.X, axis=0)
 
-    @property
-    def splits(self) -> int | None:
-        """Number of splits; None: any number."""
-        return None if self.testing is None else 1
-
     def split(self, number: int, *, thinned: bool = False) -> Split:
         """Return the number-th split by days, from 0; it depends on (data set, number) alone.
 
         A thinned one leaves out holidays, and trains on 32 training days of each weekday alone, as
         on PEMS-SF. `ValueError` if there is no such split, or there are too few days.
         """
-        if self.splits is not None and number >= self.splits:
+        if self.testing is not None and number > 0:
             raise ValueError(f"{self.name} has one split of its own, split 0; got {number}")
         testing = self._drawn(number) if self.testing is None else self.testing
         train = ~testing

@@ -13,8 +13,8 @@ from math import erfc, sqrt
 
 import numpy as np
 
-from kcde.arrays import row_blocks
 from kcde.estimators._likelihood import objective as likelihood
+from kcde.estimators._shared.rows import by_blocks
 from kcde.kernels import GaussianKernel
 from kcde.normalisers import GaussianProposal, logsumexp
 from kcde.panels import panel_count, panel_nodes
@@ -124,11 +124,10 @@ class FeatureSum:
 
 
 def _at_pairs(potential, X, Y, width: int) -> np.ndarray:
-    parts = [
-        np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
-        for rows in row_blocks(len(Y), width)
-    ]
-    return np.concatenate(parts)
+    def of(rows):
+        return np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
+
+    return by_blocks(of, len(Y), width, like=Y)
 
 
 class HeldOut:
@@ -162,8 +161,7 @@ class HeldOut:
     def loss(self, weights: np.ndarray) -> float:
         """Return the mean negative log-likelihood, nats, for weights (m,) of the basis."""
         each = np.tile(weights, self._kernel.shape[1] // len(weights)) / self._weight
-        log_f = (self._kernel * each) @ self._at_nodes + self._log_weights
-        log_z = logsumexp(log_f, axis=1)
+        log_z = logsumexp((self._kernel * each) @ self._at_nodes + self._log_weights, axis=1)
         if self._outside > 0.0:
             log_z = np.logaddexp(log_z, np.log(self._outside))
         return float(np.mean(log_z - self._pairs @ each - self._log_base))
@@ -330,8 +328,7 @@ class Likelihood:
     def _log_density(self, theta: np.ndarray, finer: int, X, Y) -> np.ndarray:
         phi = self._x(X)
         log_z = likelihood.log_normalisers(_different(phi), theta[None], self._grid(finer))[:, 0]
-        T = np.einsum("na,na->n", phi @ theta, self._y(Y))
-        return T + self._base.log_density(Y) - log_z
+        return np.einsum("na,na->n", phi @ theta, self._y(Y)) + self._base.log_density(Y) - log_z
 
     def _log_density_of(self, T: KernelSum, X, Y) -> np.ndarray:
         kernel, finer = _different(T.kernel_x(X)), 1
@@ -346,10 +343,11 @@ class Likelihood:
     def _log_normalisers_of(self, T: KernelSum, kernel: np.ndarray, finer: int) -> np.ndarray:
         potential = np.pad(T.potential(self._nodes(finer)[0]), ((0, 0), (0, 1)))
         log_weights = self._grid(finer).log_weights
-        blocks = row_blocks(len(kernel), len(log_weights))
-        return np.concatenate(
-            [logsumexp(kernel[rows] @ potential + log_weights, axis=1) for rows in blocks]
-        )
+
+        def of(rows):
+            return logsumexp(kernel[rows] @ potential + log_weights, axis=1)
+
+        return by_blocks(of, len(kernel), len(log_weights), like=kernel)
 
     def _refined(self, finer: int) -> int:
         if finer >= _FINEST[len(self._sides)]:

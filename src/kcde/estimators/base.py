@@ -305,12 +305,10 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         xp = array_namespace(X)
 
         def with_mass(Y):
-            values = f(Y)
-            return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), values], axis=1)
+            return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), f(Y)], axis=1)
 
         found = self._over(with_mass, X, self._panels(2))
-        off = np.abs(to_numpy(found[:, 0]) - 1.0)
-        open_rows = np.flatnonzero(~(off <= _RESOLVED))
+        open_rows = np.flatnonzero(~(np.abs(to_numpy(found[:, 0]) - 1.0) <= _RESOLVED))
         if not len(open_rows) or not self._integrates_to_one:
             return found[:, 1:]
         found = to_numpy(found).copy()
@@ -318,8 +316,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             with numbered(part.rows):
                 over = self._over(with_mass, take_rows(X, part.rows), part.panels)
             found[part.rows] = to_numpy(over)
-            off = np.abs(found[part.rows, 0] - 1.0)
-            warn_of(np.maximum(off, part.unresolved), part.rows)
+            warn_of(np.maximum(np.abs(found[part.rows, 0] - 1.0), part.unresolved), part.rows)
         return xp.asarray(found[:, 1:])
 
     def _over(self, f: Callable, X, panels: Panels):
@@ -392,8 +389,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             steps = np.arange(_SAMPLING_NODES_PER_WIDTH) / _SAMPLING_NODES_PER_WIDTH
             within = panels.lower[:, None] + (panels.upper - panels.lower)[:, None] * steps
             nodes = np.union1d(within, panels.upper)
-        Y = array_namespace(X).asarray(nodes[:, None])
-        at = self.log_density_at(Y)
+        at = self.log_density_at(array_namespace(X).asarray(nodes[:, None]))
         for rows in row_slices(X.shape[0], len(nodes)):
             with numbered(np.arange(rows.start, rows.stop)):
                 table = to_numpy(at(X[rows, :]))

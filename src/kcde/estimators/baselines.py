@@ -20,7 +20,7 @@ from kcde.linalg import symmetric_spectrum
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, log_grid, subsample
+from kcde.selection import best_index, complement, subsample
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +86,7 @@ class LinearGaussian(NormalResiduals):
         return self._ridge.predict(X), array_namespace(X).asarray(self.residual_std_)[None, :]
 
 
-REGULARIZATIONS = log_grid(1e-6, 1e4, 41)
+REGULARIZATIONS = np.geomspace(1e-6, 1e4, 41)
 _LEAST = 1e-8  # 1 - h_ii: below it the residual of a row left out is rounding
 
 
@@ -264,7 +264,7 @@ class MarginalKDE(GaussianMixture):
         return array_namespace(X).full((X.shape[0], n), -log(n), dtype=X.dtype)
 
 
-FACTORS = log_grid(0.05, 2.0, 33)
+FACTORS = np.geomspace(0.05, 2.0, 33)
 """Candidates, in standard deviations."""
 
 
@@ -352,8 +352,7 @@ class ResidualKDE(ConditionalDensity):
 
     def mean(self, X):
         """Return E[Y|x] = m(x) + Σ_i e_i/n, shape (n, d_y), for X (n, d_x)."""
-        X = self._check_features(X)
-        return self._ridge.predict(X) + self.residuals_.mean(None)
+        return self._ridge.predict(self._check_features(X)) + self.residuals_.mean(None)
 
     def _expectation(self, f, X):
         """By the rule of the base class around every m(x)."""
@@ -369,8 +368,7 @@ class ResidualKDE(ConditionalDensity):
 
     def _draws(self, X, n, rng):
         """A residual, then a Gaussian."""
-        residuals = self.residuals_.sample(X[:, :0], n, rng)
-        return self._ridge.predict(X)[:, None, :] + residuals
+        return self._ridge.predict(X)[:, None, :] + self.residuals_.sample(X[:, :0], n, rng)
 
     def _cdf(self, X, y):
         return self.residuals_.cdf(None, y - self._ridge.predict(X)[:, 0])
@@ -383,7 +381,7 @@ class ResidualKDE(ConditionalDensity):
 
 
 RADII = np.array([0.2, 0.4, 0.8, 1.6])
-BANDWIDTHS = log_grid(0.05, 1.0, 10)
+BANDWIDTHS = np.geomspace(0.05, 1.0, 10)
 
 
 @dataclass(eq=False, repr=False)
@@ -462,8 +460,7 @@ class EpsilonKDE(GaussianMixture):
 
     def _select(self, X, Y):
         n = Y.shape[0]
-        rng = rng_of("selection", self.random_state)
-        folds = self._kfold(np.arange(n), self.folds, rng)
+        folds = self._kfold(np.arange(n), self.folds, rng_of("selection", self.random_state))
         fewest = n - max(len(held_out) for held_out in folds)
         if fewest < self.min_neighbours:
             raise ValueError(f"folds leave {fewest} rows, fewer than min_neighbours")

@@ -18,6 +18,7 @@ from kcde.arrays import (
     array_namespace,
     exp_of_negative,
     row_blocks,
+    slices,
     sum_runs,
     take_columns,
     take_rows,
@@ -28,15 +29,15 @@ from kcde.estimators._shared.mixture import (
     SignedMixture,
     check_sums,
     divided_by_sums,
+    log_positive_shares,
     log_volume,
-    log_where_positive,
 )
 from kcde.estimators._shared.rows import distinct_rows
 from kcde.estimators.base import Tags
 from kcde.kernels import GaussianKernel, LaplaceKernel, as_bandwidths, median_trick
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, candidates, complement, log_grid, tuning_rows
+from kcde.selection import best_index, candidates, complement, tuning_rows
 
 KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
 """Of x, by name."""
@@ -209,17 +210,15 @@ def spectrum_of(
 
 def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     """Return eigenvalues and eigenvectors of the numerical range, or None where it is large."""
-    xp = array_namespace(points)
     volume = float(np.exp(log_volume(sigma)))
     n = points.shape[0]
     allowed = min(trace_error * volume, 1e-6 * n)
     most = n // _WORTHWHILE
-    found = linalg.pivoted_cholesky(
-        GaussianKernel(sigma), points, allowed, relative=False, max_rank=most
-    )
+    kernel = GaussianKernel(sigma)
+    found = linalg.pivoted_cholesky(kernel, points, allowed, relative=False, max_rank=most)
     if len(found.pivots) == most and found.trace_error > allowed:
         return None
-    Q, R = xp.linalg.qr(found.L)
+    Q, R = array_namespace(points).linalg.qr(found.L)
     values, rotation = linalg.symmetric_spectrum((R @ R.T) / volume)
     return values, Q @ rotation
 
@@ -339,8 +338,7 @@ class InputFactor:
         """Return (K + Nα diag(1/n_i))⁻¹ B, shape (G, q), for B (G, q)."""
         B, steps = self._root * B, self._steps
         if self._matrix is not None and steps is not None and B.shape[1] <= _FEW_COLUMNS:
-            solved = linalg.conjugate_gradients(self._matrix, B, self._ridge, steps)
-            return self._root * solved
+            return self._root * linalg.conjugate_gradients(self._matrix, B, self._ridge, steps)
         return self._root * self._factor.solve(B)
 
     def similarities(self, X):
@@ -362,8 +360,8 @@ FACTORS_X = 2.0 ** np.arange(-5, 3)
 """Times the median distance over √2: from 1/32, because structure on a surface or over a week is
 small compared with the distance of two of its points, to 4."""
 
-REGULARIZATIONS = {1: log_grid(1e-7, 1.0, 8), 2: log_grid(1e-6, 1e-1, 5)}
-OUTPUT_REGULARIZATIONS = {1: log_grid(1e-5, 1e2, 8), 2: log_grid(1e-4, 1e2, 4)}
+REGULARIZATIONS = {1: np.geomspace(1e-7, 1.0, 8), 2: np.geomspace(1e-6, 1e-1, 5)}
+OUTPUT_REGULARIZATIONS = {1: np.geomspace(1e-5, 1e2, 8), 2: np.geomspace(1e-4, 1e2, 4)}
 """By d_y, where 2 stands for more than one; α′ times the volume of the reference's box, in which
 the largest eigenvalue of L/M is about 1: from almost no to very strong regularisation."""
 
@@ -389,8 +387,7 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     scores have shape (σ_x, σ_y, α, α′), higher is better.
     """
     grids = _grids(model, X, Y, reference)
-    published = model.scaling == "published"
-    shifts = grids.output_regularization * (1 if published else reference.size)
+    shifts = grids.output_regularization * (1 if model.scaling == "published" else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
     widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
     kernels = [KERNELS[model.kernel_x](sigma) for sigma in widths]
@@ -434,8 +431,7 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
     else:
         count, steps = _BANDWIDTHS_Y[kind]
         lowest = steps * extent / (reference.size ** (1.0 / Y.shape[1]) - 1.0)
-        highest = np.maximum(values.std(axis=0), lowest)
-        of_y = np.geomspace(lowest, highest, count)
+        of_y = np.geomspace(lowest, np.maximum(values.std(axis=0), lowest), count)
     return Hyperparameters(of_x, of_y, alphas, primes)
 
 
@@ -443,12 +439,10 @@ class _InputPath:
     """k(x, X)(K + ridge diag(1/n_i))⁻¹ for all ridges, from one spectrum of D^½ K D^½."""
 
     def __init__(self, kernel, groups: Groups, X, least_ridge: float):
-        xp = array_namespace(X)
         # K, its symmetric part, eigenvectors and what LAPACK works in.
-        require_memory(
-            X, "the selection of CDO", groups.X.shape[0], lambda G: 5 * G * G, remedy=_FEWER
-        )
-        root = xp.asarray(np.sqrt(groups.counts))
+        count = groups.X.shape[0]
+        require_memory(X, "the selection of CDO", count, lambda G: 5 * G * G, remedy=_FEWER)
+        root = array_namespace(X).asarray(np.sqrt(groups.counts))
         K = root[:, None] * kernel(groups.X, groups.X) * root[None, :]
         values, vectors = linalg.symmetric_spectrum(0.5 * (K + K.T))
         # What every ridge makes negligible is left out.
@@ -477,8 +471,7 @@ class OutputBasis:
         values = to_numpy(spectrum.values)
         floor = min(_WITHOUT_EFFECT * np.min(shifts), 0.5 * values.max())
         kept = np.flatnonzero(values > floor)
-        identity = xp.asarray(np.eye(len(values))[kept])
-        self.vectors = spectrum.expand(identity).T
+        self.vectors = spectrum.expand(xp.asarray(np.eye(len(values))[kept])).T
         self.filters = xp.asarray((values[kept] + shifts[:, None]) ** -2.0)
         # ∫ l(z_i, y) l(z_j, y) dy is the Gram matrix at √2 σ; this is its root in the basis.
         *_, root = spectrum_of(reference, np.sqrt(2.0) * sigma).root(_OVERLAP)
@@ -681,8 +674,7 @@ class CDO(SignedMixture):
             self._centre = xp.mean(self.reference_, axis=0)
             z = self.reference_ - self._centre
             F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
-            filtered = self._squared_inverse(F.T).T
-            products = self._groups.means(*given, filtered)
+            products = self._groups.means(*given, self._squared_inverse(F.T).T)
             self._moment_coef = self._inputs.solve(products)
         elif self.weights == "projected":
             self._nearest = NearestMixture(*given)
@@ -731,9 +723,8 @@ class CDO(SignedMixture):
 
     def _raw_weights(self, X):
         """Return β up to a positive factor a row, shape (n, M)."""
-        count, parts = max(1, _AT_ONCE // self._reference.size), []
-        for start in range(0, X.shape[0], count):
-            rows = slice(start, min(start + count, X.shape[0]))
+        parts = []
+        for rows in slices(X.shape[0], max(1, _AT_ONCE // self._reference.size)):
             similarities = self._inputs.similarities(X[rows, :])
             if self._solved_outputs is not None:
                 V = similarities @ self._solved_outputs
@@ -744,12 +735,10 @@ class CDO(SignedMixture):
         return array_namespace(X).concat(parts)
 
     def _signed_weights(self, X):
-        negative = self.scaling == "published"
-        return divided_by_sums(self._raw_weights(X), _REMEDY, negative=negative)
+        return divided_by_sums(self._raw_weights(X), _REMEDY, negative=self.scaling == "published")
 
     def _log_weights(self, X):
         weights = self._raw_weights(X)
-        xp = array_namespace(weights)
         if self.weights == "projected":
-            weights = xp.asarray(self._nearest(to_numpy(weights)))
-        return log_where_positive(divided_by_sums(xp.maximum(weights, 0.0), _REMEDY))
+            weights = array_namespace(weights).asarray(self._nearest(to_numpy(weights)))
+        return log_positive_shares(weights, _REMEDY)

@@ -5,14 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import (
-    array_namespace,
-    cholesky,
-    solve_triangular,
-    take_columns,
-    take_rows,
-    to_numpy,
-)
+from kcde.arrays import array_namespace, cholesky, solve_triangular, take_block, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
 from kcde.estimators._low_rank.constraints import ConstrainedSolution, product_bounds
@@ -99,8 +92,7 @@ class CME(GaussianPairBases, LowRankConditional):
     def project(self, f):
         """Return Q_Yᵀ f(Y_P): f counts at the pivots alone; m_Y² q multiplications."""
         values = check_values(f, self.support_)
-        xp = array_namespace(values)
-        zero = xp.zeros(values.shape[1], dtype=values.dtype)
+        zero = array_namespace(values).zeros(values.shape[1], dtype=values.dtype)
         return Projection(zero, self.basis_y_.on_pivots.T @ values, f)
 
     def _projection_of(self, f, mean, coefficients):
@@ -131,16 +123,14 @@ class CME(GaussianPairBases, LowRankConditional):
         self._check_fitted()
         Q, basis = self.basis_y_.on_pivots, self.basis_x_
         xp = array_namespace(Q)
-        marginal = xp.sum(Q, axis=0)[:, None] * basis.mean[None, :]
         bounds = product_bounds(xp.min(Q, axis=0), xp.max(Q, axis=0), *basis.extrema)
-        return certify_infeasibility(marginal, *bounds)
+        return certify_infeasibility(xp.sum(Q, axis=0)[:, None] * basis.mean[None, :], *bounds)
 
     def _check_parameters(self):
         checks.choice("constrained", self.constrained, (False, True))
 
     def _solve(self, summary, near):
         basis_x, Q = summary.basis_x, summary.basis_y.on_pivots
-        xp = array_namespace(Q)
         curvature = basis_x.second_moments + self.regularization
         F = summary.cross / curvature
         self._report("closed form", 0.0, 0)
@@ -158,7 +148,7 @@ class CME(GaussianPairBases, LowRankConditional):
             # The nearest F, with weights D, whose product with x̄ is changed so.
             w = mean / curvature
             F = F + (basis.rotation.T @ change)[:, None] * w[None, :] / (mean @ w)
-        self.objective_ = float(xp.sum(curvature * F * F - 2.0 * summary.cross * F))
+        self.objective_ = float(array_namespace(Q).sum(curvature * F * F - 2.0 * summary.cross * F))
         return F
 
 
@@ -286,8 +276,7 @@ class _ActiveSet:
     def solve(self, support: np.ndarray):
         """Return the minimiser with Σ p = 1 on a support, numpy (k,)."""
         self.systems += 1
-        rows = take_rows(self.K, support)
-        lower = cholesky(take_columns(rows, support), overwrite=True)
+        lower = cholesky(take_block(self.K, support, support), overwrite=True)
         if lower is None:
             raise _Singular(_EARLY.format("singular", "unknown"))
         pull = take_rows(self.pull, support)

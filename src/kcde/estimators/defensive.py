@@ -119,8 +119,7 @@ class Defensive(Floored):
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
         inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
-        groups = grouping(inner, self._labels)
-        self.estimator_ = without_standardising(inner).fit(X, Y, **groups)
+        self.estimator_ = without_standardising(inner).fit(X, Y, **grouping(inner, self._labels))
         self.base_std_ = float(std)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from kcde.arrays import row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import Pushforward
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, some_columns
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks, some_columns
 from kcde.estimators.base import Tags
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
@@ -121,12 +121,12 @@ class ConditionalFlow(Pushforward):
             if Y.shape[1] == 1:
                 shift, scale = self._line(X)
                 return _log_normal(((Y[:, 0] - shift) / scale)[..., None]) - np.log(scale)
-            parts = []
-            for rows in row_blocks(len(X), Y.size):
-                x = np.repeat(X[rows], len(Y), axis=0)
-                y = np.tile(Y, (len(X[rows]), 1))
-                parts.append(self._log_density(x, y).reshape(-1, len(Y)))
-            return np.concatenate(parts)
+
+            def of(rows):
+                pairs = np.repeat(X[rows], len(Y), axis=0), np.tile(Y, (len(X[rows]), 1))
+                return self._log_density(*pairs).reshape(-1, len(Y))
+
+            return by_blocks(of, len(X), Y.size, like=X)
 
         return at
 

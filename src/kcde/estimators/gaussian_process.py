@@ -7,11 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
-from kcde.estimators._shared import checks
-from kcde.estimators._shared.marginal_likelihood import (
-    Hyperparameters,
-    maximise_marginal_likelihood,
-)
+from kcde.estimators._shared import checks, marginal_likelihood
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import distinct_rows
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
@@ -110,7 +106,6 @@ class GaussianProcess(NormalResiduals):
         xp = array_namespace(Y)
         checks.choice("kernel", self.kernel, KERNELS)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
-        rows = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
         # On the host: the distinct x, how many rows each has, and their mean y.
         (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
         counts = np.bincount(member).astype(np.float64)
@@ -118,12 +113,12 @@ class GaussianProcess(NormalResiduals):
         inputs, counts, means = map(xp.asarray, (inputs, counts, sums / counts[:, None]))
         self.n_distinct_ = inputs.shape[0]
         self.offset_ = xp.mean(Y, axis=0)
-        chosen = self._choose(X, Y, rows)
+        chosen = self._choose(X, Y, TUNING_ROWS if self.tuning_rows is None else self.tuning_rows)
         columns = map(np.array, zip(*chosen, strict=True))
         self.bandwidth_x_, self.signal_std_, self.noise_std_ = columns
         self._condition(inputs, counts, means - self.offset_)
 
-    def _choose(self, X, Y, rows: int) -> list[Hyperparameters]:
+    def _choose(self, X, Y, rows: int) -> list[marginal_likelihood.Hyperparameters]:
         """Complete what is given for each column by marginal likelihood on at most so many rows."""
         d_y, bandwidth = self.n_outputs_, self.bandwidth_x
         if bandwidth is not None:
@@ -132,15 +127,14 @@ class GaussianProcess(NormalResiduals):
             [None] * d_y if value is None else as_bandwidths(value, d_y, name).tolist()
             for name, value in (("signal_std", self.signal_std), ("noise_std", self.noise_std))
         ]
-        given = [Hyperparameters(bandwidth, *pair) for pair in zip(*stds, strict=True)]
+        pairs = zip(*stds, strict=True)
+        given = [marginal_likelihood.Hyperparameters(bandwidth, *pair) for pair in pairs]
         if all(value is not None for column in given for value in column):
             return given
         X, Y = to_numpy(X), to_numpy(Y - self.offset_)
         drawn = tuning_rows(X, rows, rng_of("tuning rows", self.random_state))
-        return [
-            maximise_marginal_likelihood(X[drawn], y, column, self.kernel)
-            for y, column in zip(Y[drawn].T, given, strict=True)
-        ]
+        columns = zip(Y[drawn].T, given, strict=True)
+        return [marginal_likelihood.maximise(X[drawn], y, own, self.kernel) for y, own in columns]
 
     def _condition(self, inputs, counts, targets):
         """Solve once for all columns of y that share their hyper-parameters."""
@@ -162,35 +156,30 @@ class GaussianProcess(NormalResiduals):
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x)."""
         X = self._check_features(X)
-        xp = array_namespace(X)
         means = [posterior.mean(X) for posterior in self._posteriors]
         places = zip(self._member, self._place, strict=True)
-        return xp.stack([means[i][:, j] for i, j in places], axis=1) + self.offset_
+        return array_namespace(X).stack([means[i][:, j] for i, j in places], axis=1) + self.offset_
 
     def variance(self, X):
         """Return the variance of each column of y with its noise, shape (n, d_y)."""
         X = self._check_features(X)
-        xp = array_namespace(X)
         variances = [posterior.variance(X) for posterior in self._posteriors]
-        return xp.stack([variances[i] for i in self._member], axis=1)
+        return array_namespace(X).stack([variances[i] for i in self._member], axis=1)
 
     def _log_density(self, X, Y):
-        xp = array_namespace(Y)
-        return xp.sum(_log_normal(Y, self.mean(X), self.variance(X)), axis=1)
+        return array_namespace(Y).sum(_log_normal(Y, self.mean(X), self.variance(X)), axis=1)
 
     def _log_density_at(self, Y):
         def at(X):
             mean, variance = self.mean(X), self.variance(X)
             columns = range(self.n_outputs_)
-            return sum(
-                _log_normal(Y[None, :, c], mean[:, c, None], variance[:, c, None]) for c in columns
-            )
+            each = ((Y[None, :, c], mean[:, c, None], variance[:, c, None]) for c in columns)
+            return sum(_log_normal(*parts) for parts in each)
 
         return at
 
     def _line(self, X):
-        xp = array_namespace(X)
-        return self.mean(X), xp.sqrt(self.variance(X))
+        return self.mean(X), array_namespace(X).sqrt(self.variance(X))
 
 
 class Posterior:
@@ -239,5 +228,4 @@ class Posterior:
 
 
 def _log_normal(Y, mean, variance):
-    xp = array_namespace(Y)
-    return -0.5 * ((Y - mean) ** 2 / variance + xp.log(2.0 * np.pi * variance))
+    return -0.5 * ((Y - mean) ** 2 / variance + array_namespace(Y).log(2.0 * np.pi * variance))

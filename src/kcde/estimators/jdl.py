@@ -40,8 +40,7 @@ class JointDistribution(LowRankConditional):
         else:
             solved = constraints.ConstrainedSolution(linear / curvature, "closed form", 0.0, 0)
         H, self._multipliers = solved.coefficients, solved.multipliers
-        xp = array_namespace(H)
-        self.objective_ = float(xp.sum(curvature * H * H - 2.0 * linear * H))
+        self.objective_ = float(array_namespace(H).sum(curvature * H * H - 2.0 * linear * H))
         self._report(solved.status, solved.residual, solved.iterations)
         return H
 
@@ -65,8 +64,7 @@ class JointDistribution(LowRankConditional):
         # Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), as f̄ plus the same of f - f̄;
         # n_train (m_Y + q) multiplications for each x.
         xp, forward = array_namespace(features), features @ self.coef_.T
-        width = projection.mean.shape[0]
-        total = xp.zeros((forward.shape[0], width), dtype=forward.dtype)
+        total = xp.zeros((forward.shape[0], projection.mean.shape[0]), dtype=forward.dtype)
         mass = xp.zeros((forward.shape[0], 1), dtype=forward.dtype)
         basis = self.basis_y_
         rotated = forward @ basis.rotation.T

@@ -220,9 +220,8 @@ def _matching(basis_x: PolynomialBasis, basis_y: PolynomialBasis, exponents):
     Monomials are of the standardised variables. A is given by its upper triangle by columns, off
     the diagonal times √2, as Clarabel has it.
     """
-    products = {
-        y + x: i for i, (y, x) in enumerate(itertools.product(basis_y.exponents, basis_x.exponents))
-    }
+    pairs = itertools.product(basis_y.exponents, basis_x.exponents)
+    products = {y + x: i for i, (y, x) in enumerate(pairs)}
     d_x = basis_x.points.shape[1]
     rows, values = [], []
     for j, i in zip(*np.tril_indices(len(exponents)), strict=True):

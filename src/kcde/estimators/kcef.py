@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, slices, take_rows, to_numpy
 from kcde.estimators._kcef import selection as rules
 from kcde.estimators._kcef.natural_parameter import (
     ChebyshevInterpolant,
@@ -188,8 +188,7 @@ class KCEF(ExponentialFamily):
     def _solve(self, X, Y):
         bandwidths, r = (self.bandwidth_x_, self.bandwidth_y_), self._base_gradient(Y)
         self.coef_, c, self.jitter_ = solve(X, Y, r, *bandwidths, self.regularization_)
-        smooth = 1.0 / (Y.shape[0] * self.regularization_)
-        self._T = NaturalParameter(X, Y, c, smooth, *bandwidths)
+        self._T = NaturalParameter(X, Y, c, 1.0 / (Y.shape[0] * self.regularization_), *bandwidths)
         if Y.shape[1] == 1 and self.bandwidth_y_[0] > rules.widest(to_numpy(Y), self.base_std):
             self._check_tails(X)
 
@@ -269,9 +268,8 @@ class KCEF(ExponentialFamily):
         return self._T.value_and_gradient(X, Y)[1] + self._base_gradient(Y)
 
     def _log_base(self, Y):
-        xp = array_namespace(Y)
         constant = Y.shape[1] * (log(self.base_std) + 0.5 * log(2 * pi))
-        return -0.5 * xp.sum(Y * Y, axis=1) / self.base_std**2 - constant
+        return -0.5 * array_namespace(Y).sum(Y * Y, axis=1) / self.base_std**2 - constant
 
     def _base_gradient(self, Y):
         return -Y / self.base_std**2
@@ -355,9 +353,8 @@ class KCEF(ExponentialFamily):
 
     def _hmc_target(self, X, rows: np.ndarray):
         """Return the log density and its gradient of a chain for each of `rows` of X."""
-        xp = array_namespace(X)
         if self.n_outputs_ == 1:
-            table, rows = self._table(X), xp.asarray(rows)
+            table, rows = self._table(X), array_namespace(X).asarray(rows)
             variance = self.base_std**2
 
             def tabulated(states):
@@ -392,21 +389,17 @@ class KCEF(ExponentialFamily):
             nodes = np.concatenate([below, inside, beyond])
             weights = smooth.weights(inside)
             for rows in row_blocks(len(at_nodes), len(nodes), like=at_nodes):
-                T = at_nodes[rows] @ weights
-                yield self._with_base(T, nodes, len(below)), nodes
+                yield self._with_base(at_nodes[rows] @ weights, nodes, len(below)), nodes
             return
         # Between these, the cubic interpolant is off by some 1e-10 of the size of T.
         coarse = _equidistant(lower, upper, width / (3 * _FINE))
         at_coarse, slopes_at_coarse = smooth.weights(coarse), smooth.weights(coarse, 1)
-        for start in range(0, len(at_nodes), _ROWS_OF_BUMPS):
-            rows = slice(start, start + _ROWS_OF_BUMPS)
+        for rows in slices(len(at_nodes), _ROWS_OF_BUMPS):
             T = at_nodes[rows] @ at_coarse
-            known = self._with_base(T, coarse, 0)
-            inside = _refined(coarse, known, bend[rows], steps[rows].min())
+            inside = _refined(coarse, self._with_base(T, coarse, 0), bend[rows], steps[rows].min())
             slopes = at_nodes[rows] @ slopes_at_coarse
             table = HermiteTable(lower, float(coarse[1] - coarse[0]), T, slopes)
-            owners = np.repeat(np.arange(len(T)), len(inside))
-            finer, _ = table(owners, np.tile(inside, len(T)))
+            finer, _ = table(np.repeat(np.arange(len(T)), len(inside)), np.tile(inside, len(T)))
             nodes = np.concatenate([below, inside, beyond])
             yield self._with_base(finer.reshape(len(T), -1), nodes, len(below)), nodes
 

@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, take_block, take_rows, to_numpy
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
-from kcde.estimators._kcef.selection import Hyperparameters, _block
+from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.estimators._shared import checks
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
@@ -16,7 +16,7 @@ from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
-from kcde.selection import best_index, candidates, grouped_kfold, log_grid, subsample
+from kcde.selection import best_index, candidates, grouped_kfold, subsample
 
 _LARGEST_SYSTEM = 16_000
 _AUTO_BASIS = 300
@@ -83,7 +83,7 @@ class KEF(KCEF):
     )
 
     tags: ClassVar[Tags] = Tags(unconditional=True, grouped=True)
-    _score_grids: ClassVar[tuple] = (log_grid(0.2, 5.0, 10), log_grid(1e-6, 0.1, 10))
+    _score_grids: ClassVar[tuple] = (np.geomspace(0.2, 5.0, 10), np.geomspace(1e-6, 0.1, 10))
 
     bandwidth_x: None = field(default=None, init=False)
     isotropic: bool = field(default=False, init=False)
@@ -170,7 +170,8 @@ class Moments(NamedTuple):
 
     def within(self, places: np.ndarray) -> "Moments":
         """Return the moments with a part of the basis, `places` in the flattened (b, i)."""
-        return self._replace(outer=_block(self.outer, places, places), h=take_rows(self.h, places))
+        outer = take_block(self.outer, places, places)
+        return self._replace(outer=outer, h=take_rows(self.h, places))
 
 
 class NystromSystem:
@@ -189,7 +190,7 @@ class NystromSystem:
 
     def within(self, points: np.ndarray, places: np.ndarray) -> "NystromSystem":
         """Return the system of a part of the basis."""
-        basis, gram = take_rows(self.basis, points), _block(self.gram, places, places)
+        basis, gram = take_rows(self.basis, points), take_block(self.gram, places, places)
         return NystromSystem(basis, self.bandwidth, self.base_std, gram)
 
     def moments(self, Y) -> Moments:
@@ -234,8 +235,7 @@ def held_out_scores(Y, folds, basis_rows, sigmas, path, base_std: float) -> np.n
     """
     scores = np.zeros((len(sigmas), len(path)))
     for i, sigma in enumerate(sigmas):
-        bandwidth = as_bandwidths(sigma, Y.shape[1])
-        system = NystromSystem(take_rows(Y, basis_rows), bandwidth, base_std)
+        system = NystromSystem(take_rows(Y, basis_rows), as_bandwidths(sigma, Y.shape[1]), base_std)
         parts = [system.moments(take_rows(Y, fold)) for fold in folds]
         whole = reduce(Moments.plus, parts)
         for fold, part in zip(folds, parts, strict=True):

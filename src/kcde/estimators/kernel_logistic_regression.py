@@ -191,8 +191,7 @@ def _binary(X, y):
     classes = np.unique(labels)
     if len(classes) != 2:
         raise ValueError(f"y must have two classes; got {len(classes)}: {classes[:5].tolist()}")
-    xp = array_namespace(X)
-    return classes, xp.asarray((labels == classes[1]).astype(np.float64))
+    return classes, array_namespace(X).asarray((labels == classes[1]).astype(np.float64))
 
 
 class LogisticLoss:
@@ -245,9 +244,8 @@ def newton(loss: LogisticLoss, start) -> tuple:
         If the gradient is still not small after 100 steps; names status and residual.
     """
     xp, zero = loss.xp, loss.xp.zeros_like(start)
-    nothing = xp.zeros_like(loss.target)
     norm = xp.linalg.vector_norm
-    scale = float(norm(loss.gradient(zero, nothing)))
+    scale = float(norm(loss.gradient(zero, xp.zeros_like(loss.target))))
     c, f = start, loss.log_odds(start)
     value, gradient = loss.value(c, f), loss.gradient(start, f)
     residual = float("inf")

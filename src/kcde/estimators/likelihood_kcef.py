@@ -12,13 +12,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.selection import HeldOut, Search
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.floored import (
-    Floored,
-    LocationScale,
-    Normal,
-    StudentT,
-    weight_of_floor,
-)
+from kcde.estimators._shared.floored import Floored, Normal, StudentT, weight_of_floor
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators.base import ConditionalDensity, Tags
@@ -60,7 +54,7 @@ class LowRankFamily(ConditionalDensity):
     bandwidths: tuple
     regularization: float
     ranks: tuple
-    base: LocationScale
+    base: likelihood.Base
     random_state: int = 0
 
     def _fit(self, X, Y):
@@ -179,8 +173,7 @@ class LowRankFamily(ConditionalDensity):
     def _log_density(self, X, Y):
         coefficients = self._coefficients(X)
         inside = array_namespace(X).sum(coefficients * self._y(Y), axis=1)
-        inside = inside + self.base.log_density(Y[:, 0])
-        return inside - self._log_normaliser(coefficients)
+        return inside + self.base.log_density(Y[:, 0]) - self._log_normaliser(coefficients)
 
     def _log_density_at(self, Y):
         at = self._at(Y)
@@ -437,8 +430,7 @@ class LikelihoodKCEF(Floored):
         for base, y in zip(bases, (scaled[1], Y), strict=True):
             widths = np.zeros(0), width * base.scale / bases[0].scale
             given = widths, regularization, (1, self.rank_y), base, self.random_state
-            family = LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y))
-            found.append(family.as_base())
+            found.append(LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y)).as_base())
         return found
 
     def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, int]:
@@ -449,11 +441,9 @@ class LikelihoodKCEF(Floored):
         rows = few = HeldOut(*scaled, folds, base, floor, self.weight_)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
-            some_folds = self._folds(n, tuning[some], rng)
             part = (take_rows(each, some) for each in scaled)
-            few = HeldOut(*part, some_folds, base, floor, self.weight_)
-        seed = int(rng.integers(2**32))
-        return Search(few, rows, seed).run(*given), n - len(folds[0])
+            few = HeldOut(*part, self._folds(n, tuning[some], rng), base, floor, self.weight_)
+        return Search(few, rows, int(rng.integers(2**32))).run(*given), n - len(folds[0])
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""

@@ -24,10 +24,10 @@ from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
-from kcde.selection import best_index, complement, log_grid
+from kcde.selection import best_index, complement
 
-BANDWIDTHS = log_grid(10**-1.5, 10**1.5, 20)
-REGULARIZATIONS = log_grid(1e-3, 10.0, 20)
+BANDWIDTHS = np.geomspace(10**-1.5, 10**1.5, 20)
+REGULARIZATIONS = np.geomspace(1e-3, 10.0, 20)
 
 _SWEEPS = 5
 """Times that every column's own bandwidth is chosen anew, at most."""
@@ -142,13 +142,10 @@ class LSCDE(SignedMixture):
         choices = self.bandwidth_x, self.bandwidth_y, self.regularization
         if any(choice is None for choice in choices):
             self._select(X, Y, rng)
-        basis = self._basis(X, Y)
-        H, h = basis.moments(np.arange(Y.shape[0]))
+        H, h = self._basis(X, Y).moments(np.arange(Y.shape[0]))
         self.weights_, self.jitter_ = _SOLVERS[self.weights](H, h, self.regularization_)
         if not bool(array_namespace(Y).any(self.weights_ > 0)):
-            raise np.linalg.LinAlgError(
-                "no weight is positive: raise the regularization or the bandwidth"
-            )
+            raise np.linalg.LinAlgError("no weight is positive: raise regularization or bandwidth")
         self._centres, self._sigma = self.centres_y_, self.bandwidth_y_
 
     @property
@@ -360,8 +357,7 @@ class _PackageBasis(_Basis):
 
     def moments_without(self, folds: Sequence[np.ndarray]) -> Iterator[tuple]:
         """Yield `moments` of the rows outside each fold."""
-        n = self.phi_y.shape[0]
-        return (self.moments(complement(held_out, n)) for held_out in folds)
+        return (self.moments(complement(held_out, self.phi_y.shape[0])) for held_out in folds)
 
 
 def _log_likelihood(basis: _Basis, alpha, held_out, floor) -> np.ndarray:
@@ -405,9 +401,8 @@ def _clipped(H, h, regularization):
 def _constrained(H, h, regularization):
     """Return argmin ½αᵀ(H + λI)α - hᵀα over α ≥ 0: with LLᵀ = H + λI, of |Lᵀα - L⁻¹h|."""
     factor = linalg.factor_positive_definite(H, shift=regularization)
-    lower = to_numpy(factor.lower)
     target = to_numpy(solve_triangular(factor.lower, h))
-    alpha = linalg.nonnegative_least_squares(lower.T, target[None, :])[0]
+    alpha = linalg.nonnegative_least_squares(to_numpy(factor.lower).T, target[None, :])[0]
     return array_namespace(H).asarray(alpha), factor.jitter
 
 
@@ -454,5 +449,4 @@ def centres(X: np.ndarray, Y: np.ndarray, count: int, rng: np.random.Generator) 
 
 def _distances(A, B):
     """Return |a - b|, shape (a, b)."""
-    xp = array_namespace(A)
-    return xp.sqrt(-2.0 * log_gaussian_kernel(A, B, np.ones(A.shape[1])))
+    return array_namespace(A).sqrt(-2.0 * log_gaussian_kernel(A, B, np.ones(A.shape[1])))

@@ -10,7 +10,7 @@ from kcde.arrays import row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks
 from kcde.estimators.base import ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
@@ -132,8 +132,7 @@ class NADE(ConditionalDensity):
     def _fit(self, X, Y):
         sizes = self.hidden_units, self.components
         for name in ("hidden_units", "components", "patience", "batch_size"):
-            optional = name in ("hidden_units", "components")
-            checks.whole(name, getattr(self, name), optional=optional)
+            checks.whole(name, getattr(self, name), optional=name in ("hidden_units", "components"))
         for count in self._epochs or (None,):
             checks.whole("epochs", count)
         checks.positive("learning_rate", self.learning_rate)
@@ -215,11 +214,12 @@ class NADE(ConditionalDensity):
             if Y.shape[1] > 1:
                 pairs = np.repeat(X, len(Y), axis=0), np.tile(Y, (len(X), 1))
                 return self._log_density(*pairs).reshape(len(X), len(Y))
-            parts = []
-            for rows in row_blocks(len(X), self.components_ * len(Y)):
+
+            def of(rows):
                 mixtures = [each[..., None] for each in self.network_.mixtures(X[rows].T)]
-                parts.append(log_mixture(mixtures, Y.T)[0])
-            return np.concatenate(parts)
+                return log_mixture(mixtures, Y.T)[0]
+
+            return by_blocks(of, len(X), self.components_ * len(Y), like=X)
 
         return at
 
@@ -253,19 +253,19 @@ class NADE(ConditionalDensity):
 
         It takes K × each numbers a row, beside those of the network.
         """
-        parts = []
-        for rows in row_blocks(len(X), max(self._width(), self.components_ * each)):
+
+        def of(rows):
             logits, means, stds = (part[0].T for part in self.network_.mixtures(X[rows].T))
             shares = np.exp(logits - logsumexp(logits, axis=1)[:, None])
-            parts.append(function((shares, means, stds), rows))
-        return np.concatenate(parts)
+            return function((shares, means, stds), rows)
+
+        return by_blocks(of, len(X), max(self._width(), self.components_ * each), like=X)
 
     def _draws(self, X, n, rng):
         """One column of y after the other."""
         draws = np.empty((len(X), n, self.n_outputs_))
         for rows in row_blocks(len(X), n * self._width()):
-            repeated = np.repeat(X[rows], n, axis=0).T
-            drawn = self._draw(repeated, rng).T
+            drawn = self._draw(np.repeat(X[rows], n, axis=0).T, rng).T
             draws[rows] = drawn.reshape(draws[rows].shape)
         return draws
 

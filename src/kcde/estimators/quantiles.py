@@ -11,7 +11,7 @@ from kcde.estimators._likelihood.objective import ArrayRows, scales
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._low_rank.basis import Projection
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.distribution import check_probabilities, tails
+from kcde.estimators._shared.distribution import Distribution, check_probabilities
 from kcde.estimators._shared.marginal_likelihood import relevant_lengths
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, group_labels
 from kcde.estimators._shared.threads import thread_limit
@@ -246,9 +246,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
         found = self._by_blocks(lambda rows: to_numpy(self._expected(X[rows, :])[0]), X)
         return array_namespace(X).asarray(found)[:, None]
 
-    def predict(self, X):
-        """Return E[y|x] as estimated: shape (n,) after a fit to y (n,), else (n, 1)."""
-        return self.mean(X)
+    predict, interval = Distribution.predict, Distribution.interval
 
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
@@ -297,10 +295,6 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
         found = array_namespace(X).asarray(self._by_blocks(of, X))
         return found[:, :1], found[:, 1:] if np.ndim(p) else found[:, 1]
-
-    def interval(self, X, level: float):
-        """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        return self.quantile(X, tails(level))
 
 
 def _capped(model, rows: int):

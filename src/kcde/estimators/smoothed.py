@@ -9,23 +9,18 @@ import numpy as np
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.mixture import (
-    GaussianMixture,
-    divided_by_sums,
-    log_volume,
-    log_where_positive,
-)
+from kcde.estimators._shared.mixture import GaussianMixture, log_positive_shares, log_volume
 from kcde.estimators.base import Tags
 from kcde.estimators.cme import CME
 from kcde.estimators.jdl import JDL
 from kcde.kernels import as_bandwidths, median_trick
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.seeding import rng_of
-from kcde.selection import best_index, candidates, complement, log_grid
+from kcde.selection import best_index, candidates, complement
 
 BANDWIDTH_FACTORS = np.array([0.5, 1.0, 2.0, 4.0])
-REGULARIZATIONS = log_grid(1e-8, 10.0, 10)
-SMOOTHINGS = log_grid(0.05, 1.0, 10)
+REGULARIZATIONS = np.geomspace(1e-8, 10.0, 10)
+SMOOTHINGS = np.geomspace(0.05, 1.0, 10)
 
 
 @dataclass(eq=False, repr=False)
@@ -79,13 +74,12 @@ class SmoothedWeights(GaussianMixture):
     def _select(self, X, Y) -> tuple:
         """Return the candidate with the largest held-out log likelihood."""
         rng = rng_of("selection", self.random_state)
-        folds = self._kfold(np.arange(Y.shape[0]), self.folds, rng)
         of_x = _bandwidths(X, "X") if self.bandwidth_x is None else [self.bandwidth_x]
         of_y = _bandwidths(Y, "Y") if self.bandwidth_y is None else [self.bandwidth_y]
         path = candidates(self.regularization, REGULARIZATIONS)
         smoothings = candidates(self.smoothing, SMOOTHINGS)
         grids, score = (of_x, of_y, path, smoothings), 0.0
-        for held_out in folds:
+        for held_out in self._kfold(np.arange(Y.shape[0]), self.folds, rng):
             rows = complement(held_out, Y.shape[0])
             train = take_rows(X, rows), take_rows(Y, rows)
             test = take_rows(X, held_out), take_rows(Y, held_out)
@@ -104,8 +98,7 @@ class SmoothedWeights(GaussianMixture):
             fits = []
             for sigma, basis_x in zip(of_x, bases_x, strict=True):
                 model = self._model(sigma, of_y[j])
-                summary = model.summarise(*train, basis_x, basis_y)
-                fits.append(model.fit_path(*train, path, summary))
+                fits.append(model.fit_path(*train, path, model.summarise(*train, basis_x, basis_y)))
             support = fits[0][0].support_
             width = support.shape[0] * max(len(path), len(sigmas))
             for rows in row_blocks(test[0].shape[0], width, like=support):
@@ -114,15 +107,12 @@ class SmoothedWeights(GaussianMixture):
                 logs = [log_gaussian_kernel(Y, support, h) - log_volume(h) for h in sigmas]
                 bumps = xp.stack([xp.exp(each) for each in logs], axis=1)
                 for i, fitted in enumerate(fits):
-                    features = fitted[0].features(test[0][rows, :])
-                    weights = fitted[0]._weights_of(fitted, features)
+                    weights = fitted[0]._weights_of(fitted, fitted[0].features(test[0][rows, :]))
                     score[i, j, :, :] += _log_likelihoods(weights, bumps)
         return score
 
     def _log_weights(self, X):
-        weights = self.weights_model_.weights(X)
-        positive = array_namespace(weights).maximum(weights, 0.0)
-        return log_where_positive(divided_by_sums(positive, "raise the regularization"))
+        return log_positive_shares(self.weights_model_.weights(X), "raise the regularization")
 
 
 def _bandwidths(points, name: str) -> list:

@@ -120,10 +120,8 @@ class Standardised(Wrapper):
 
     def transform_x(self, X):
         """Return standardised x without the dropped columns."""
-        X = self._check_features(X)
-        return self._units.x(X)
+        return self._units.x(self._check_features(X))
 
     def transform_y(self, Y):
         """Return standardised y."""
-        Y = self._check_outputs(Y)
-        return self._units.y(Y)
+        return self._units.y(self._check_outputs(Y))

@@ -16,7 +16,7 @@ from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of, seed_of
-from kcde.selection import best_index, complement, log_grid
+from kcde.selection import best_index, complement
 
 HELD_OUT_PARTS = 5
 """One of so many parts of the rows chooses the number of stages."""
@@ -144,7 +144,7 @@ class NGBoost(NormalResiduals):
 LEAVES = (2, 5, 10, 20)
 """Candidates for the fewest rows of a leaf."""
 
-FACTORS = log_grid(0.01, 2.0, 33)
+FACTORS = np.geomspace(0.01, 2.0, 33)
 """Candidates for the bandwidth, in standard deviations of y."""
 
 
@@ -269,11 +269,10 @@ class _Forest:
         self._offsets, self._nodes = np.cumsum([0, *sizes[:-1]]), sum(sizes)
         self._leaves = self._leaves_of(X)
         drawn = model.estimators_samples_
-        rows = np.concatenate(drawn)
         nodes = np.concatenate([self._leaves[own, t] for t, own in enumerate(drawn)])
         size = np.bincount(nodes, minlength=self._nodes)
         shape = self._nodes, len(X)
-        self._shares = csr_array((1.0 / size[nodes], (nodes, rows)), shape=shape)
+        self._shares = csr_array((1.0 / size[nodes], (nodes, np.concatenate(drawn))), shape=shape)
         self._unseen = np.ones(self._leaves.shape, dtype=bool)
         for t, own in enumerate(drawn):
             self._unseen[own, t] = False

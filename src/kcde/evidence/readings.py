@@ -99,17 +99,10 @@ class Reading:
     def crossed(self, other: "Reading") -> "Reading":
         """Return both readings at once, of the claims that both decide."""
         both = {name: {**getattr(self, name), **getattr(other, name)} for name in _CHANGES.values()}
-        return Reading(
-            f"{self.choice} × {other.choice}",
-            f"{self.name} × {other.name}",
-            {
-                claim: {**how, **other.claims[claim]}
-                for claim, how in self.claims.items()
-                if claim in other.claims
-            },
-            self.artefact or other.artefact,
-            **both,
-        )
+        choice, name = f"{self.choice} × {other.choice}", f"{self.name} × {other.name}"
+        shared = [claim for claim in self.claims if claim in other.claims]
+        claims = {claim: {**self.claims[claim], **other.claims[claim]} for claim in shared}
+        return Reading(choice, name, claims, self.artefact or other.artefact, **both)
 
 
 def _setting(scores: pd.DataFrame, name: str) -> pd.Series:

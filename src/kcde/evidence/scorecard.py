@@ -135,10 +135,8 @@ def _claim(row: dict, decided: pd.DataFrame, scale: str) -> dict:
     stated = published.claims().set_index("claim").loc[claim].to_dict()
     own = decided[decided["claim"] == claim]
     elsewhere = (own["choice"] == "") & (own["scale"] != scale)
-    own = own.assign(
-        choice=own["choice"].mask(elsewhere, readings.SCALE),
-        reading=own["reading"].mask(elsewhere, own["scale"]),
-    )
+    own.loc[elsewhere, "choice"] = readings.SCALE
+    own.loc[elsewhere, "reading"] = own["scale"]
     others = own[own["choice"] != ""]
     cells = {
         choice: {

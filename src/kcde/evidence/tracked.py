@@ -19,9 +19,8 @@ import math
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -54,12 +53,10 @@ def commit(package: Path = Path(kcde.__file__).parent) -> str:
     return head.decode().strip() + ("+" if same is None else "")
 
 
-def of_commit(folder: Path, pattern: str) -> dict[str, bytes]:
-    """Return the files of the last commit below a folder whose names match, by path below it."""
+def of_commit(folder: Path) -> dict[str, bytes]:
+    """Return the CSVs of the last commit below a folder by path below it, none without git."""
     listed = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", ".") or b""
-    names = [name for name in listed.decode("utf-8").split("\0") if fnmatch(name, pattern)]
-    if not names:
-        raise ValueError(f"git tracks no {pattern} in {folder}: name another folder or commit")
+    names = [name for name in listed.decode("utf-8").split("\0") if name.endswith(".csv")]
     return {name: _git(folder, "show", f"HEAD:./{name}") for name in names}
 
 
@@ -203,23 +200,19 @@ class Drift:
 
 def verify(computed: Path, tracked: Path = Path("figures"), target: str = "all") -> list[Drift]:
     """Compare the tables that were computed with those of the last commit, or of another folder."""
-    declared = {f"{each.key}.csv": each for each in registry.select(target)}
-    judged = (readings.NAME, scorecard.TABLE)
+    declared = {f"{each.key}.csv": each.tolerance for each in registry.select(target)}
     there = (path.relative_to(computed) for path in sorted(computed.rglob("*.csv")))
-    decided = judged if target == "all" else ()
+    decided = (readings.NAME, scorecard.TABLE) if target == "all" else ()
     found = [f"{path}" for path in there if f"{path}" in declared or path.name in decided]
     if not found:
         raise FileNotFoundError(f"nothing was run here: no table in {computed}; run `snakemake`")
-    try:
-        known: Mapping[str, bytes] = of_commit(tracked, "*.csv")
-    except ValueError:
+    if not (known := of_commit(tracked)):
         known = {p.relative_to(tracked).as_posix(): p.read_bytes() for p in tracked.rglob("*.csv")}
     if not known:
         raise ValueError(f"{tracked} holds no CSV: give a folder such as figures to --tracked")
     # What is decided has verdicts alone to compare.
-    of = dict.fromkeys(found, verdicts.VERDICTS)
-    of |= {name: each.tolerance for name, each in declared.items()}
-    return [_drift(name, computed / name, known.get(name), of[name]) for name in found]
+    of = {name: declared.get(name, verdicts.VERDICTS) for name in found}
+    return [_drift(name, computed / name, known.get(name), each) for name, each in of.items()]
 
 
 def _drift(name: str, path: Path, tracked: bytes | None, declared: float) -> Drift:
@@ -264,7 +257,7 @@ def _compare(drift: Drift, one: pd.DataFrame, other: pd.DataFrame, declared: flo
             if column in _KEY or verdicts.is_measured(column) or column == "commit":
                 continue
             a, b = row[column], against[column]
-            scale = scales[place].get(_unit(column), 0.0)
+            scale = scales[place].get(_OTHER_UNITS.get(column, "metric"), 0.0)
             share, allowed = _difference(column, a, b, scale, tolerance)
             drift.compared += 1
             drift.largest = max(drift.largest, share if math.isfinite(share) else 0.0)
@@ -273,17 +266,13 @@ def _compare(drift: Drift, one: pd.DataFrame, other: pd.DataFrame, declared: flo
                 drift.beyond.append(f"{where}: {b or 'empty'}, tracked {a or 'empty'}")
 
 
-def _unit(column: str) -> str:
-    return _OTHER_UNITS.get(column, "metric")
-
-
 def _scales(table: pd.DataFrame) -> dict[tuple, dict[str, float]]:
     """Return the largest number of each unit among the rows that say the same of themselves."""
     if table.empty:
         return {}
     numbers = table.apply(pd.to_numeric, errors="coerce").abs().replace(np.inf, np.nan)
     largest = numbers.groupby(level=0).max()
-    units = largest.columns.map(_unit)
+    units = largest.columns.map(lambda column: _OTHER_UNITS.get(column, "metric"))
     found = {key: row.groupby(units).max().to_dict() for key, row in largest.iterrows()}
     return {place: found[place[0]] for place in table.index}
 

@@ -48,7 +48,7 @@ from kcde.kernels import GaussianKernel, LaplaceKernel
 from kcde.methods import METHODS
 from kcde.names import OURS
 from kcde.seeding import rng_of
-from kcde.selection import complement, kfold, log_grid
+from kcde.selection import complement, kfold
 
 _DONUT_REFERENCE = 62
 _TERRAIN_MARGIN = 0.2
@@ -137,7 +137,7 @@ _RULES = {
 
 
 # Candidates of a cross-validated bandwidth, in median distances to the nearest neighbour.
-BANDWIDTHS = log_grid(0.25, 4.0, 12)
+BANDWIDTHS = np.geomspace(0.25, 4.0, 12)
 
 
 class Interpolated:

@@ -80,10 +80,11 @@ class Bases:
 
     def y(self, model) -> tuple[object, float]:
         """Return the basis of y with an estimator's hyper-parameters, and its seconds."""
-        most = self._most_y
-        return self._basis(
-            model, "y", lambda t: _without_large_factor(t.make_basis_y(self.Y), most)
-        )
+
+        def make(tight):
+            return _without_large_factor(tight.make_basis_y(self.Y), self._most_y)
+
+        return self._basis(model, "y", make)
 
     def summary(self, model) -> tuple[object, float]:
         """Return both bases with their cross moments, and the seconds of the latter."""
@@ -410,9 +411,9 @@ def costs(fitted: Fit, evaluated: float) -> list[tuple]:
     """
     model, found = fitted.model, [("seconds_evaluate", evaluated, "s"), *fitted.seconds()]
     units = {"rank_x": "functions", "rank_y": "functions", "solver_iterations": "iterations"}
-    for name in units:
+    for name, unit in units.items():
         if hasattr(model, f"{name}_"):
-            found.append((name, float(getattr(model, f"{name}_")), units[name]))
+            found.append((name, float(getattr(model, f"{name}_")), unit))
     found.append(("solver_residual", float(model.solver_residual_), "", model.solver_status_))
     for side, basis in (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_")):
         if factor := getattr(getattr(model, basis, None), "factor", None):

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from kcde.estimators import estimator_class
+from kcde.metrics import FIT_SECONDS, PEAK_MEMORY
 from kcde.seeding import rng_of
 
 _STATUS = Path("/proc/self/status")
@@ -45,9 +46,10 @@ def in_own_process(job: Mapping, module: str = __name__) -> dict[str, float]:
 def measure(job: Mapping) -> dict[str, float]:
     """Measure a fit of `estimator` with `options` to `n` points in `d` dimensions.
 
-    Returns `seconds` of processor time and `peak_memory`, MiB beyond the process with its libraries
-    and data. For training by iterations, of which `measured` are run and `wanted` are asked about,
-    also `seconds_per_iteration` and `compile_seconds`, what only the first fit of a shape needs.
+    Returns `peak_memory`, MiB beyond the process with its libraries and data, and `fit_seconds` of
+    processor time. For training by iterations, of which `measured` are run and `wanted` are asked
+    about, also `seconds_per_iteration` and `compile_seconds`, what only the first fit of a shape
+    needs.
     """
     cls, Y = estimator_class(job["estimator"]), points(job["n"], job["d"])
     before = peak_memory()
@@ -58,8 +60,8 @@ def measure(job: Mapping) -> dict[str, float]:
     if "wanted" in job:
         found = _iterated(lambda k: fit(iterations=k), job["measured"], job["wanted"])
     else:
-        found = {"seconds": seconds(fit)}
-    return found | {"peak_memory": (peak_memory() - before) / 2**20}
+        found = {FIT_SECONDS: seconds(fit)}
+    return {PEAK_MEMORY: (peak_memory() - before) / 2**20} | found
 
 
 def points(n: int, d: int) -> np.ndarray:
@@ -93,7 +95,7 @@ def _iterated(fit: Callable[[int], object], measured: int, wanted: int) -> dict[
     each = (twice - once) / measured
     if each <= 0:
         raise FitError(f"{2 * measured} iterations took no longer than {measured}: too few")
-    found = {"seconds": first + (wanted - measured) * each, "seconds_per_iteration": each}
+    found = {FIT_SECONDS: first + (wanted - measured) * each, "seconds_per_iteration": each}
     return found | {"compile_seconds": max(0.0, first - once)}
 
 

@@ -139,7 +139,8 @@ class Experiment:
     @classmethod
     def named(cls, dataset: str, method: str) -> dict[str, Any]:
         """Return the parameters that data set and method state."""
-        return {"dataset": dataset} if "dataset" in cls.parameters() else {}
+        given = {"dataset": dataset, "method": method}
+        return {name: given[name] for name in given if name in cls.parameters()}
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
@@ -247,7 +248,7 @@ class MethodExperiment(Experiment):
     @classmethod
     def named(cls, dataset: str, method: str) -> dict[str, Any]:
         """Return the parameters that data set and method state."""
-        named = {"dataset": dataset, "method": method}
+        named = super().named(dataset, method)
         if method in cls.beside:
             return named
         defined = METHODS[key_of(method, cls.methods)]

@@ -25,10 +25,6 @@ ITERATIONS = 5000
 # Maximum size of the exact system in bytes.
 LARGEST_SYSTEM = 2 * 2**30
 
-# Of what a measurement gives.
-_NAMES = {"peak_memory": PEAK_MEMORY, "seconds": FIT_SECONDS}
-_NAMES |= {name: name for name in ("seconds_per_iteration", "compile_seconds")}
-
 # Without the penalty as in the authors' code, with it, and with random features (algorithm 3);
 # exact score matching (KCEF without x is the exact KEF) and Nyström score matching. The bandwidth
 # of each is √d.
@@ -99,9 +95,8 @@ class EstimationCost(Experiment):
         if isinstance(found, Exception):
             return known + _without(row, str(found))
         row["seconds"] = seconds
-        given = {metric: found[key] for key, metric in _NAMES.items() if key in found}
-        units = {metric: "MiB" if metric == PEAK_MEMORY else "s" for metric in given}
-        return known + [row | each for each in scores.cells(units, given.values())]
+        units = {metric: "MiB" if metric == PEAK_MEMORY else "s" for metric in found}
+        return known + [row | each for each in scores.cells(units, found.values())]
 
 
 def _without(row: dict, reason: str) -> list[dict]:

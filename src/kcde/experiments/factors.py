@@ -170,6 +170,7 @@ class ProblemExperiment(base.MethodExperiment):
 
 
 GRIDS = tuple(f"grid-{n}" for n in (200, 400, 700, 1000, 1400, 2000, 4000, 8000))
+WAVES = ("grid-2000-frequency-2", "grid-2000-frequency-3")
 ORDERS = ("shuffled", "stored")
 _NODES_OF_A_JOB = 8
 

@@ -50,9 +50,7 @@ class Joint(MethodExperiment):
     name = "joint"
     datasets = Factors.datasets
     methods = (*Factors.methods, "NADE", EXACT)
-    only = Factors.only | {
-        EXACT: (*factors.GRIDS, "grid-2000-frequency-2", "grid-2000-frequency-3")
-    }
+    only = {**Factors.only, EXACT: factors.GRIDS + factors.WAVES}
     smoke = Factors.smoke
     beside = (EXACT,)
 
@@ -137,9 +135,8 @@ class JointNetwork(ProblemExperiment, Joint):
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:
         """Return the number of runs, and numbers of columns, where these depend on the data."""
         every = names.is_grid(dataset) and names.grid_name(dataset).every_dimension
-        return factors.grid_runs(scale, dataset) | (
-            {"dims": (2, 3, 5, 10, 15, 20)} if every else {}
-        )
+        dims = {"dims": (2, 3, 5, 10, 15, 20)} if every else {}
+        return factors.grid_runs(scale, dataset) | dims
 
     @property
     def trained_dims(self) -> tuple[int, ...]:

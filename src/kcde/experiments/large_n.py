@@ -27,10 +27,10 @@ from kcde.metrics import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEA
 from kcde.names import OURS
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of, row_seed
-from kcde.selection import kfold, log_grid
+from kcde.selection import kfold
 
 # Candidates of the residuals' bandwidth, in their standard deviations.
-BANDWIDTHS = log_grid(0.02, 1.0, 20)
+BANDWIDTHS = np.geomspace(0.02, 1.0, 20)
 
 _UNITS = {NLL: "nats", FIT_SECONDS: "s", DENSITY_SECONDS: "s", PEAK_MEMORY: "MiB"}
 _SMALL = ("bimodal-2-1000", "bimodal-2-10000")

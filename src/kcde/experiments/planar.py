@@ -14,7 +14,7 @@ its base density and bandwidth from the data and takes them as they are, as the 
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -50,20 +50,6 @@ _RING_SNAPSHOTS = (0, 500, 2500, 5000, 10_000, 20_000)
 _SNAPSHOTS = (0, 500, 1000, 2000)
 _THOUSANDTHS = "1e-3"
 _MARGIN = 0.1  # of a frame on each side, as a share of the range of the training points
-
-
-class Points(NamedTuple):
-    """Points of one seed, shapes (n, 2), and the bandwidth of the discrepancy, in their units."""
-
-    train: np.ndarray
-    test: np.ndarray
-    bandwidth: float
-
-
-def points(dataset: str, seed: int) -> Points:
-    """Return the data of a seed, the same for every method."""
-    train, test = made_up.planar_of_seed(dataset, seed)
-    return Points(train, test, median_trick(train, BANDWIDTH_SCALE))
 
 
 @dataclass(frozen=True)
@@ -115,26 +101,24 @@ class Planar(ArrayExperiment):
 
     def outcome(self, unit: int) -> Outcome:
         """Fit, draw and score under a seed."""
-        backend, here = (
-            methods.backend_of(self.unfitted(0), self.backend),
-            points(self.dataset, unit),
-        )
-        model, fitting = attempt(fit, self.unfitted(unit), here.train, backend)
-        sizes = {"n_train": len(here.train), "n_test": len(here.test), "dim": 2}
+        backend = methods.backend_of(self.unfitted(0), self.backend)
+        train, test = made_up.planar_of_seed(self.dataset, unit)
+        model, fitting = attempt(fit, self.unfitted(unit), train, backend)
+        sizes = {"n_train": len(train), "n_test": len(test), "dim": 2}
         row = self.row(unit, backend=backend, seed=self.seed_of(unit), **sizes)
         history = getattr(getattr(model, "estimator", None), "history_", None) or {}
         arrays = {name: np.asarray(history[HISTORY[name]]) for name in HISTORY if history}
-        found, seconds = attempt(self._measured, model, here, unit)
+        found, seconds = attempt(self._measured, model, test, unit)
         if isinstance(found, Exception):
             return Outcome([row | scores.failed(MMD, found, _THOUSANDTHS)], [{}], arrays)
         row["seconds"] = fitting + seconds
         arrays["samples"], cells = found
         chosen = methods.chosen(model.estimator)
-        inside = here.test[np.isfinite(model.log_density(here.test))]
+        inside = test[np.isfinite(model.log_density(test))]
         cells += methods.optimum_cells(model.estimator, np.empty((len(inside), 0)), inside)
         if not self.shown:
             rng = rng_of("planar-snapshots", self.dataset, self.method)
-            arrays |= {"train": here.train, "test": here.test, **pictures(model, rng)}
+            arrays |= {"train": train, "test": test, **pictures(model, rng)}
             self.shown.append(unit)
         return Outcome([row | cell for cell in cells], [chosen], arrays)
 
@@ -151,9 +135,9 @@ class Planar(ArrayExperiment):
         shown = next((each for each in found if "surface_x" in each), {})
         return arrays | {name: shown[name] for name in shown if name not in HISTORY}
 
-    def _measured(self, model: "PlanarModel", here: Points, seed: int) -> tuple:
+    def _measured(self, model: "PlanarModel", test: np.ndarray, seed: int) -> tuple:
         """Return the samples, and score cells of the model; timed when everything is warm."""
-        count = self.samples or len(here.test)
+        count = self.samples or len(test)
         if not self.shown:
             model.draw(count, rng_of("planar-warm-up"), self.method)
         rng = rng_of("planar-samples", self.dataset, self.method, seed)
@@ -167,13 +151,14 @@ class Planar(ArrayExperiment):
         size = draws.diagnostics.get("effective_sample_size", count)
         units = {"sampling_time": "s", "effective_samples_per_second": "samples/s"}
         units |= {name: "samples" * name.startswith("effective") for name in draws.diagnostics}
+        bandwidth = median_trick(model.train, BANDWIDTH_SCALE)
         there = asarray(draws.samples, model.backend)
         cells = []
-        for name, data in ((MMD, here.test), (f"{MMD}_train", here.train)):
-            squared = mmd2_unbiased(there, asarray(data, model.backend), here.bandwidth)
+        for name, data in ((MMD, test), (f"{MMD}_train", model.train)):
+            squared = mmd2_unbiased(there, asarray(data, model.backend), bandwidth)
             cells.append(scores.cell(name, 1e3 * squared, _THOUSANDTHS))
         cells += scores.cells(units, (elapsed, size / elapsed, *draws.diagnostics.values()))
-        cells += likelihood_cells(self.dataset, model, here.test)
+        cells += likelihood_cells(self.dataset, model, test)
         return draws.samples, cells + _training_cells(model.estimator)
 
 

@@ -61,11 +61,6 @@ class Similarity(Experiment):
     backend: str = parameter("auto", "auto, numpy or cupy.")
 
     @classmethod
-    def named(cls, dataset: str, method: str) -> dict:
-        """Return data set and rival."""
-        return {"dataset": dataset, "method": method}
-
-    @classmethod
     def needs(cls, dataset: str, method: str) -> list[tuple[str, str, str]]:
         """Return the jobs of our samples and the rival's, then of both drawn exactly or better."""
         ours = _PAIRS.get(method, "KCEF-F")

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from math import log10
 from typing import NamedTuple
 
+import numpy as np
+
 from kcde import scores
 from kcde.estimators import Standardised
 from kcde.estimators._kcef.selection import ScoreGrid, choose_from_grids
 from kcde.experiments.base import Outcome, attempt
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.metrics import NLL, NLL_QUADRATURE
-from kcde.selection import log_grid
 
 
 class Reading(NamedTuple):
@@ -24,22 +25,19 @@ class Reading(NamedTuple):
     folds: int
 
     def __str__(self) -> str:
-        return f"{self.sigma_range}; {self.regularization_range}; {self.folds} folds"
+        # The ends of λ are powers of ten.
+        least, most = self.regularization
+        return f"{self.sigma_range}; 1e{round(log10(least))}-{most:g}; {self.folds} folds"
 
     @property
     def sigma_range(self) -> str:
         """The range of σ in words, as `0.2-8`."""
         return f"{self.sigma[0]:g}-{self.sigma[1]:g}"
 
-    @property
-    def regularization_range(self) -> str:
-        """The range of λ in words, as `1e-5-1`; its ends are powers of ten."""
-        return f"1e{round(log10(self.regularization[0]))}-{self.regularization[1]:g}"
-
     def grid(self) -> ScoreGrid:
         """Return its candidates, 20 of σ and of λ as the paper states."""
         ends = self.sigma, self.regularization
-        return ScoreGrid(*(log_grid(*each, 20) for each in ends), self.folds)
+        return ScoreGrid(*(np.geomspace(*each, 20) for each in ends), self.folds)
 
 
 READINGS = tuple(

@@ -7,7 +7,6 @@ every definition; flows once more on random splits, for the published number.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,26 +26,18 @@ _TEST_SHARE = 5  # one row in five is a test row of a random split
 _PUBLISHED = {"GaussianProcess": "predicted"} | dict.fromkeys(FLOWS, "pointwise")
 
 
-class Part(NamedTuple):
-    """A partition of the rows: its protocol and number there, and sorted row numbers."""
-
-    protocol: str
-    number: int
-    train: np.ndarray
-    test: np.ndarray
-
-
-def parts(dataset: str, n: int, folds: int, splits: int) -> list[Part]:
+def parts(dataset: str, n: int, folds: int, splits: int) -> list[tuple]:
     """Return the first of ten shuffled folds of n rows, and random splits.
 
-    They depend on the data set's name and their number alone, and so are the same for all methods.
+    Each is its protocol, its number there, and sorted training and test rows. They depend on the
+    data set's name and their number alone, and so are the same for all methods.
     """
     held_out = kfold(n, FOLD_COUNT, rng_of("terrain-folds", dataset))[:folds]
-    found = [Part(FOLDS, i, complement(test, n), test) for i, test in enumerate(held_out)]
+    found = [(FOLDS, i, complement(test, n), test) for i, test in enumerate(held_out)]
     for number in range(splits):
         order = rng_of("split", dataset, number).permutation(n)
         test, train = (np.sort(rows) for rows in np.split(order, [n // _TEST_SHARE]))
-        found.append(Part(RANDOM, number, train, test))
+        found.append((RANDOM, number, train, test))
     return found
 
 
@@ -84,32 +75,33 @@ class Terrain(Conditional):
     def outcome(self, unit: int) -> Outcome:
         """Predict the test rows of a partition."""
         table = self.data
-        part = parts(self.dataset, len(table.Y), self.folds, self.splits)[unit]
-        seed = row_seed(self.name, self.dataset, part.protocol, part.number)
-        centre = table.Y[part.train].mean()
+        each = parts(self.dataset, len(table.Y), self.folds, self.splits)
+        protocol, number, train, test = each[unit]
+        seed = row_seed(self.name, self.dataset, protocol, number)
+        centre = table.Y[train].mean()
 
         def predicted(model) -> np.ndarray:
-            at = asarray(table.X[part.test], self.device)
+            at = asarray(table.X[test], self.device)
             if hasattr(model, "moments_of_draws"):
                 return model.moments_of_draws(at)[0][:, 0] + centre
             return to_numpy(model.mean(at))[:, 0] + centre
 
-        model, fitting = self.fitted(table.X[part.train], table.Y[part.train] - centre, seed)
+        model, fitting = self.fitted(table.X[train], table.Y[train] - centre, seed)
         found, seconds = attempt(predicted, model)
-        sizes = {"n_train": len(part.train), "n_test": len(part.test), "dim": table.X.shape[1]}
-        setting = scores.setting(protocol=part.protocol)
-        row = self.row(part.number, setting=setting, backend=self.device, seed=seed, **sizes)
-        chosen = {"protocol": part.protocol, "split": part.number}
-        names = self._metrics(part.protocol)
+        sizes = {"n_train": len(train), "n_test": len(test), "dim": table.X.shape[1]}
+        setting = scores.setting(protocol=protocol)
+        row = self.row(number, setting=setting, backend=self.device, seed=seed, **sizes)
+        chosen = {"protocol": protocol, "split": number}
+        names = self._metrics(protocol)
         if isinstance(found, Exception):
             rows = [row | scores.failed(name, found) for name in names]
-            found = np.full(len(part.test), np.nan)
+            found = np.full(len(test), np.nan)
         else:
             row["seconds"] = fitting + seconds
-            measured = self._errors(found, table.Y[part.test, 0], centre)
+            measured = self._errors(found, table.Y[test, 0], centre)
             rows = [row | scores.cell(name, measured[name]) for name in names]
             chosen |= self.chosen(model)
-        held = {f"test_rows_{part.protocol}": part.test, f"prediction_{part.protocol}": found}
+        held = {f"test_rows_{protocol}": test, f"prediction_{protocol}": found}
         return Outcome(rows, [chosen], held)
 
     def _metrics(self, protocol: str) -> list[str]:

@@ -173,7 +173,7 @@ class TrafficByTime(Conditional):
 
     def count(self) -> int:
         """Return the number of splits; one where there is one fit, or the data have their own."""
-        return 1 if self._simulated else self.data.splits or super().count()
+        return 1 if self._simulated or self.data.testing is not None else super().count()
 
     def outcome(self, unit: int) -> Outcome:
         """Fit and score a split; of simulated data only the costs."""

@@ -42,10 +42,9 @@ class LaplaceKernel(Stationary):
         """Return log k, shape (a, b); it does not underflow."""
         A, B = as_floating(A), as_floating(B)
         xp = array_namespace(A, B)
-        scales = as_bandwidths(self.bandwidth, A.shape[1])
         total = xp.zeros((A.shape[0], B.shape[0]), dtype=A.dtype)
         # A dimension at a time: all differences at once would be d matrices.
-        for i, scale in enumerate(scales):
+        for i, scale in enumerate(as_bandwidths(self.bandwidth, A.shape[1])):
             total -= xp.abs(A[:, i][:, None] - B[:, i][None, :]) / float(scale)
         return total
 
@@ -77,8 +76,7 @@ class MaternKernel(Stationary):
         As many multiplications as the Gaussian kernel has, and no other memory of that size.
         """
         A, B = as_floating(A), as_floating(B)
-        xp = array_namespace(A, B)
-        matrix = xp.empty((A.shape[0], B.shape[0]), dtype=A.dtype)
+        matrix = array_namespace(A, B).empty((A.shape[0], B.shape[0]), dtype=A.dtype)
         for rows in row_blocks(A.shape[0], B.shape[0], like=A):
             scaled = self._scaled(A[rows, :], B)
             matrix[rows, :] = (1.0 + scaled) * exp_of_negative(-scaled)

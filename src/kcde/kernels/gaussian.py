@@ -6,13 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import (
-    array_namespace,
-    as_floating,
-    exp_of_negative,
-    row_blocks,
-    take_columns,
-)
+from kcde.arrays import array_namespace, as_floating, exp_of_negative, row_blocks, take_columns
 
 SMALLEST_BANDWIDTH, LARGEST_BANDWIDTH = 1e-50, 1e75
 """Fourth powers, which score matching takes, stay within the range of float64 below and above."""
@@ -97,8 +91,7 @@ class Stationary:
 
     def diagonal(self, A):
         """Return k(a, a) for each row of A: ones, shape (a,)."""
-        xp = array_namespace(A)
-        return xp.ones(A.shape[0], dtype=as_floating(A).dtype)
+        return array_namespace(A).ones(A.shape[0], dtype=as_floating(A).dtype)
 
 
 class GaussianKernel(Stationary):
@@ -266,14 +259,12 @@ class KernelDerivatives:
 
     @cached_property
     def _ell(self):
-        xp = array_namespace(self._u)
-        return _sum_last(self._u**2) - xp.sum(self._inverse)
+        return _sum_last(self._u**2) - array_namespace(self._u).sum(self._inverse)
 
     @cached_property
     def value(self):
         """k, shape (a, b)."""
-        xp = array_namespace(self._u)
-        return xp.exp(-0.5 * _sum_last(self._difference * self._u))
+        return array_namespace(self._u).exp(-0.5 * _sum_last(self._difference * self._u))
 
     @cached_property
     def first(self):
@@ -283,8 +274,7 @@ class KernelDerivatives:
     @cached_property
     def second(self):
         """∂_i ∂_j k, shape (a, b, d, d)."""
-        xp = array_namespace(self._u)
-        eye = xp.eye(self._u.shape[-1], dtype=self._u.dtype) * self._inverse
+        eye = array_namespace(self._u).eye(self._u.shape[-1], dtype=self._u.dtype) * self._inverse
         outer = self._u[..., :, None] * self._u[..., None, :]
         return (outer - eye) * self.value[..., None, None]
 
@@ -301,8 +291,7 @@ class KernelDerivatives:
     @cached_property
     def bilaplacian(self):
         """Σ_j ∂_j² Σ_i ∂_i² k, shape (a, b)."""
-        xp = array_namespace(self._u)
-        constant = 2.0 * xp.sum(self._inverse**2)
+        constant = 2.0 * array_namespace(self._u).sum(self._inverse**2)
         quadratic = 4.0 * _sum_last(self._u**2 * self._inverse)
         return (constant - quadratic + self._ell**2) * self.value
 
@@ -311,5 +300,4 @@ def _sum_last(array):
     """Sum over the last axis; a reduction over one element is slow enough to be worth avoiding."""
     if array.shape[-1] == 1:
         return array[..., 0]
-    xp = array_namespace(array)
-    return xp.sum(array, axis=-1)
+    return array_namespace(array).sum(array, axis=-1)

@@ -98,14 +98,11 @@ def round_to_half_decade(value: float) -> float:
     return float(f"{3 if step % 2 else 1}e{step // 2}")
 
 
-_HERE = Path(__file__).parent
-
-
 def render(template: Path, content: Mapping[str, object], **options) -> str:
     """Return a page; the options are those of a Jinja environment."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    loader = FileSystemLoader([template.parent, _HERE])
+    loader = FileSystemLoader([template.parent, Path(__file__).parent])
     options = {"autoescape": True, "undefined": StrictUndefined, **options}
     environment = Environment(loader=loader, **options)
     environment.filters["code"] = _code

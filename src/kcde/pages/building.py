@@ -53,16 +53,13 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
 
 def in_order(table: pd.DataFrame, orders: Mapping[str, Iterable], *more: str) -> pd.DataFrame:
     """Return a table sorted by columns whose values have an order, others last; then by more."""
-    places = {
-        name: {value: k for k, value in enumerate(dict.fromkeys(order))}
-        for name, order in orders.items()
-    }
-    return table.sort_values(
-        [*orders, *more],
-        kind="stable",
-        ignore_index=True,
-        key=lambda column: column.map(places[column.name]) if column.name in places else column,
-    )
+
+    def places(column: pd.Series) -> pd.Series:
+        if column.name not in orders:
+            return column
+        return column.map({v: k for k, v in enumerate(dict.fromkeys(orders[column.name]))})
+
+    return table.sort_values([*orders, *more], kind="stable", ignore_index=True, key=places)
 
 
 def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
@@ -77,17 +74,14 @@ def check(artefact: Artefact, scores: pd.DataFrame) -> None:
     """Refuse scores in which a split occurs twice in a cell, or without the primary metric."""
     if not (scores["metric"] == artefact.metric).any():
         found = ", ".join(sorted(set(scores["metric"])))
-        raise ValueError(
-            f"{artefact.key} needs scores with the metric {artefact.metric!r}; the files given "
-            f"have {found}: give --scores of the experiment {next(iter(artefact.shows))}"
-        )
+        said = f"{artefact.key} needs scores with the metric {artefact.metric!r}"
+        remedy = f"give --scores of the experiment {next(iter(artefact.shows))}"
+        raise ValueError(f"{said}; the files given have {found}: {remedy}")
     repeated = scores[scores.duplicated([*_KEYS, "setting", "split"])]
     if len(repeated):
         first = repeated.iloc[0]
-        raise ValueError(
-            f"split {first['split']} of {first['dataset']}, {first['method']} occurs twice in the "
-            f"scores of {artefact.key}: give each score file once"
-        )
+        said = f"split {first['split']} of {first['dataset']}, {first['method']} occurs twice"
+        raise ValueError(f"{said} in the scores of {artefact.key}: give each score file once")
 
 
 def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:

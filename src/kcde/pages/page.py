@@ -57,10 +57,8 @@ def of_table(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     over = count_of(primary["n"], artefact.trial)
     by_side = verdicts.by_side(artefact.metric)
     shown = "median p-value and its range" if by_side else "mean ± deviation"
-    middle = [
-        _grid(table, artefact.metric),
-        f"Shown: {shown} over {over}. [What the marks mean](../README.md#marks).",
-    ]
+    marks = "[What the marks mean](../README.md#marks)"
+    middle = [_grid(table, artefact.metric), f"Shown: {shown} over {over}. {marks}."]
     for metric, heading in artefact.further.items():
         if (table["metric"] == metric).any():
             middle += [f"{heading}:", _grid(table, metric)]
@@ -99,9 +97,8 @@ def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
 def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float]]:
     """Return the lowest and highest p-value of each (data set, method, variant) that has them."""
     cell = ["dataset", "method", "variant"]
-    low, high = (
-        table[table["metric"] == name].set_index(cell)["mean"] for name in (LOWEST, HIGHEST)
-    )
+    table = table.set_index(cell)
+    low, high = (table.loc[table["metric"] == name, "mean"] for name in (LOWEST, HIGHEST))
     return {key: (low[key], high[key]) for key in low.index.intersection(high.index)}
 
 
@@ -172,16 +169,12 @@ def importance_sampling(table: pd.DataFrame) -> list[str]:
     # A variation (`KCEF-LL`) is counted with its method.
     families = [each["method"].map(lambda name: name.split("-")[0]) for each in (draws, errors)]
     for method, own in draws.groupby(families[0], sort=False):
-        counts = sorted({f"{value:.0f}" for value in own["mean"]}, key=int)
-        sentences.append(
-            f"{method}'s normaliser is computed by importance sampling with "
-            f"{' or '.join(counts)} draws."
-        )
+        drawn = " or ".join(sorted({f"{value:.0f}" for value in own["mean"]}, key=int))
+        by = f"computed by importance sampling with {drawn} draws"
+        sentences.append(f"{method}'s normaliser is {by}.")
         if len(here := errors[families[1] == method]):
             worst = here.loc[here["mean"].abs().idxmax()]
             place = f"{worst['dataset']}, {display(worst['method'])}"
-            sentences.append(
-                "Against quadrature the mean over splits differs by at most "
-                f"{abs(worst['mean']):.2g} nats ({place})."
-            )
+            most = f"{abs(worst['mean']):.2g} nats ({place})"
+            sentences.append(f"Against quadrature the mean over splits differs by at most {most}.")
     return sentences

@@ -152,25 +152,22 @@ def figure(
 
 @contextmanager
 def page(width: float, height: float, stem: Path | None = None) -> Iterator:
-    """Yield a new figure without axes under the common style, and close it afterwards.
+    """Yield a new figure without axes under the common style.
 
     With a stem it is written to `<stem>.png` and `<stem>.pdf`, the same bytes for the same figure.
     """
-    import matplotlib
+    from matplotlib import style
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    with plt.rc_context(_RC):
-        made = plt.figure(figsize=(width, height), layout=_layout())
-        try:
-            yield made
-            if stem is not None:
-                about = dict.fromkeys(("Creator", "Producer", "CreationDate"))
-                made.savefig(stem.with_suffix(".png"), dpi=DPI, metadata={"Software": None})
-                made.savefig(stem.with_suffix(".pdf"), metadata=about)
-        finally:
-            plt.close(made)
+    with style.context(["default", _RC]):
+        made = Figure(figsize=(width, height), layout=_layout())
+        FigureCanvasAgg(made)  # which measures words
+        yield made
+        if stem is not None:
+            about = dict.fromkeys(("Creator", "Producer", "CreationDate"))
+            made.savefig(stem.with_suffix(".png"), dpi=DPI, metadata={"Software": None})
+            made.savefig(stem.with_suffix(".pdf"), metadata=about)
 
 
 def panel_title(axes, letter: str, text: str) -> None:
@@ -250,10 +247,8 @@ def _layout():
 
 _PLACES = 6  # of a share of the figure: a thousandth of a point
 _RC = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same on every machine
     "font.size": 8,
     "axes.titlesize": 8,
-    "axes.labelsize": 8,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "axes.spines.top": False,
@@ -261,8 +256,6 @@ _RC = {
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
-    "lines.linewidth": 1.5,
-    "mathtext.fontset": "dejavusans",
     "pdf.fonttype": 42,
     "svg.hashsalt": "kcde",
 }

@@ -58,8 +58,8 @@ class Text(NamedTuple):
 
     title: str
     caption: str
-    details: str
-    reduced: str
+    details: str = ""
+    reduced: str = ""
 
 
 @cache
@@ -74,10 +74,8 @@ def texts(paper: str) -> dict[str, Text]:
         heading, _, body = section.partition("\n")
         name, _, title = heading.partition(": ")
         caption, *parts = re.split(r"^### (Details|Reduced)$", body, flags=re.M)
-        below = {word: _unwrapped(part) for word, part in zip(parts[::2], parts[1::2], strict=True)}
-        found[name] = Text(
-            title, _unwrapped(caption), below.get("Details", ""), below.get("Reduced", "")
-        )
+        below = zip(map(str.lower, parts[::2]), map(_unwrapped, parts[1::2]), strict=True)
+        found[name] = Text(title, _unwrapped(caption), **dict(below))
     return found
 
 

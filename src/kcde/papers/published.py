@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-PAPERS = ("kcef", "dde", "jdl", "cdo")
+_ABOUT = pd.read_csv(Path(__file__).with_name("papers.csv"), index_col="paper")
+PAPERS = tuple(_ABOUT.index)
 
 
 def _table(name: str, **options) -> pd.DataFrame:
@@ -67,8 +68,6 @@ def found(paper: str) -> dict[str, list]:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-@cache
 def papers() -> dict[str, dict[str, str]]:
     """Return each paper's citation, what it proposes, and the artefact that shows most of it."""
-    table = pd.read_csv(Path(__file__).with_name("papers.csv"), index_col="paper")
-    return table.to_dict("index")
+    return _ABOUT.to_dict("index")

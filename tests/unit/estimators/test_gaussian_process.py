@@ -69,7 +69,7 @@ def test_no_scaled_copy_of_the_optimum_is_better(pairs, name, shape):
     """The optimum is a maximum of scikit-learn's marginal likelihood over all three."""
     X, y = pairs[0], pairs[1][:, 0] - pairs[1].mean()
     nothing = tuning.Hyperparameters(None, None, None)
-    found = tuning.maximise_marginal_likelihood(X, y, nothing, name)
+    found = tuning.maximise(X, y, nothing, name)
 
     def likelihood(*given):
         return theirs(shape, *given, X, y).log_marginal_likelihood_value_

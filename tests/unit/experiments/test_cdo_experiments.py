@@ -131,31 +131,30 @@ def test_a_failed_fit_is_rows_that_say_why(run, cls, rows):
 
 def test_folds_are_a_partition_and_splits_a_fifth():
     every = terrain.parts("some", 57, 10, 3)
-    folds = [part for part in every if part.protocol == FOLDS]
-    assert sorted(np.concatenate([part.test for part in folds])) == list(range(57))
-    for part in every:
-        assert sorted([*part.train, *part.test]) == list(range(57))
-    random = [part for part in every if part.protocol == RANDOM]
-    assert [len(part.test) for part in random] == [11] * 3
-    assert set(random[0].test) != set(random[1].test)
+    folds, random = ([each[3] for each in every if each[0] == kind] for kind in (FOLDS, RANDOM))
+    assert sorted(np.concatenate(folds)) == list(range(57))
+    for _, _, train, test in every:
+        assert sorted([*train, *test]) == list(range(57))
+    assert [len(test) for test in random] == [11] * 3
+    assert set(random[0]) != set(random[1])
     # Fewer of them are the first of them.
     for part, same in zip(terrain.parts("some", 57, 2, 1), [*folds[:2], random[0]], strict=True):
-        np.testing.assert_array_equal(part.test, same.test)
+        np.testing.assert_array_equal(part[3], same)
 
 
 def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
     frame, arrays = run(Terrain, options=OPTIONS, splits=1)
     data = loaders.load("smoke-terrain", *smoke)
-    part = terrain.parts("smoke-terrain", 340, 2, 0)[1]
+    _, _, train, test = terrain.parts("smoke-terrain", 340, 2, 0)[1]
     seed = int(frame[frame["split"] == 1]["seed"].iloc[0])
     model = Standardised(LSCDE(**OPTIONS, random_state=seed))
-    model.fit(data.X[part.train], data.Y[part.train])
-    predicted, y = model.mean(data.X[part.test])[:, 0], data.Y[part.test, 0]
-    mean, found = data.Y[part.train].mean(), values(frame, 1, protocol=FOLDS)
+    model.fit(data.X[train], data.Y[train])
+    predicted, y = model.mean(data.X[test])[:, 0], data.Y[test, 0]
+    mean, found = data.Y[train].mean(), values(frame, 1, protocol=FOLDS)
     expected = np.abs(predicted - y).sum() / np.abs(y - mean).sum()
     assert found["smae"] == found["smae_centred"] == pytest.approx(expected)
     assert found["smae_pointwise"] == pytest.approx(np.abs(predicted / y - 1).mean())
-    np.testing.assert_array_equal(arrays["test_rows_folds"][1], part.test)
+    np.testing.assert_array_equal(arrays["test_rows_folds"][1], test)
     np.testing.assert_allclose(arrays["prediction_folds"][1], predicted)
     ratio = np.abs(arrays["prediction_random"][0] / data.Y[arrays["test_rows_random"][0], 0] - 1)
     spread = values(frame, protocol=RANDOM)["smae_pointwise_std"]

@@ -40,7 +40,7 @@ def test_iterations_are_extrapolated_without_what_is_done_once(monkeypatch):
     monkeypatch.setattr(_measured_fit.time, "process_time", lambda: now[0])
     found = _measured_fit._iterated(fit, 100, 5000)
     assert fits == [100, 100, 200]
-    assert found["seconds"] == pytest.approx(3.0 + 20.0 + 5000 * 0.25)
+    assert found["fit_seconds"] == pytest.approx(3.0 + 20.0 + 5000 * 0.25)
     assert found["seconds_per_iteration"] == pytest.approx(0.25)
     assert found["compile_seconds"] == pytest.approx(20.0)
 
@@ -52,7 +52,7 @@ def test_every_fit_is_given_its_hyper_parameters_and_what_fails_is_a_row(launch,
         jobs.append(job)
         if job["d"] == 20 and "n_basis" in job["options"]:
             raise _measured_fit.FitError("its process was killed by signal 9")
-        found = {"peak_memory": 300.0, "seconds": 20.0}
+        found = {"peak_memory": 300.0, "fit_seconds": 20.0}
         trained = {"seconds_per_iteration": 0.004, "compile_seconds": 5.0}
         return found | (trained if "wanted" in job else {})
 

@@ -267,7 +267,7 @@ def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(launch):
 
 @pytest.mark.nightly
 def test_likelihoods_without_points_beyond_stand_beside():
-    model = planar.fit(Planar(**JOB).unfitted(0), planar.points("grid", 0).train)
+    model = planar.fit(Planar(**JOB).unfitted(0), made_up.planar_of_seed("grid", 0)[0])
     test = np.vstack([model.train, [[9.0, 9.0]]])
     found = {cell["metric"]: cell for cell in planar.likelihood_cells("grid", model, test)}
     assert found[planar.NLL]["status"] == "failed"
@@ -277,7 +277,7 @@ def test_likelihoods_without_points_beyond_stand_beside():
 
 
 def test_density_in_the_units_of_the_points_has_mass_one():
-    model = planar.fit(KEF(0.7, 1e-3, n_basis=40), planar.points("grid", 0).train)
+    model = planar.fit(KEF(0.7, 1e-3, n_basis=40), made_up.planar_of_seed("grid", 0)[0])
     lower, upper = model.mean - 10 * model.std, model.mean + 10 * model.std
     edge = (upper - lower) / 300
     ticks = lower + edge * (np.arange(300)[:, None] + 0.5)

@@ -69,9 +69,8 @@ class NaturalParameter:
         return xp.concat(parts)
 
     def _potential(self, Y):
-        xp = array_namespace(Y)
         derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
-        pull = xp.sum(self.c[:, None, :] * derivatives.first, axis=2)
+        pull = array_namespace(Y).sum(self.c[:, None, :] * derivatives.first, axis=2)
         return pull - self.smooth * derivatives.laplacian
 
     def _value_and_gradient(self, X, Y):

@@ -256,7 +256,6 @@ class HeldOutSystems:
 
     def solve(self, V):
         """Return the solutions for V (n, K), a column a fold, zero on S; on S they are not."""
-        xp = array_namespace(V)
         solved = []
         for members, root, parts in self._groups:
             U = root @ take_columns(V, members)
@@ -264,7 +263,7 @@ class HeldOutSystems:
                 U[start:, j] -= H @ (inverse @ (U[start:, j] @ H))
             solved.append(root.T @ U)
         order = np.argsort(np.concatenate([members for members, *_ in self._groups]))
-        return take_columns(xp.concat(solved, axis=1), order)
+        return take_columns(array_namespace(V).concat(solved, axis=1), order)
 
 
 _WHOLE = 1 << 22  # entries of a matrix, below which a dozen matrices fit easily

@@ -83,11 +83,10 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> tuple:
     """
     xp = array_namespace(Y)
     n, d = Y.shape
-    block = block_size(like=Y)
 
     def numbers(n: int) -> int:
         """Return the size of G and of the blocks that it is assembled from."""
-        return (n * d) ** 2 + _BLOCKS_HELD * min(n * n * d, max(n * d, block))
+        return (n * d) ** 2 + _BLOCKS_HELD * min(n * n * d, max(n * d, block_size(like=Y)))
 
     require_memory(Y, "the exact fit of a kernel exponential family", n, numbers)
     mu, G = n * regularization, xp.zeros((n * d, n * d), dtype=Y.dtype)
@@ -133,8 +132,7 @@ class HeldOutSolver:
         place, inside = np.zeros(v.shape[0], dtype=np.int64), np.zeros(v.shape[0])
         place[held_out], inside[held_out] = np.arange(len(held_out)), 1.0
         spread = v[None, :] + take_columns(delta, place) * xp.asarray(inside)
-        b = (spread - (weight + share * (delta @ U_S)) @ self._U.T) / mu[:, None]
-        return delta, b
+        return delta, (spread - (weight + share * (delta @ U_S)) @ self._U.T) / mu[:, None]
 
 
 def held_out_scores(

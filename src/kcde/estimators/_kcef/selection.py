@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import polynomial
 
-from kcde.arrays import array_namespace, row_blocks, take_columns, take_rows, to_numpy
+from kcde.arrays import array_namespace, row_blocks, take_block, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.score import FEWER, HeldOutScore, minimise, minimise_early
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
 from kcde.estimators._shared.rows import check_pairs
@@ -21,7 +21,7 @@ from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
 from kcde.panels import panel_count, panel_nodes
-from kcde.selection import best_index, candidates, complement, log_grid, refined_grid
+from kcde.selection import best_index, candidates, complement, refined_grid
 
 _WIDE = 2.0  # standard deviations, of a bandwidth that no longer widens the range of y
 _STEP = 0.2  # of equidistant nodes, in bandwidths
@@ -161,8 +161,8 @@ def _log(mass: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(mass, np.finfo(float).tiny))
 
 
-SCORE_GRIDS = (log_grid(0.2, 8.0, 20), log_grid(1e-5, 1.0, 20))
-LIKELIHOOD_GRIDS = (log_grid(0.2, 8.0, 8), log_grid(1e-5, 1.0, 7))
+SCORE_GRIDS = (np.geomspace(0.2, 8.0, 20), np.geomspace(1e-5, 1.0, 20))
+LIKELIHOOD_GRIDS = (np.geomspace(0.2, 8.0, 8), np.geomspace(1e-5, 1.0, 7))
 EARLY_STOPPING = "early-stopping"
 _FINER = 5
 _ROUNDING = 1e-9
@@ -282,9 +282,8 @@ def _score_tables(X, Y, partitions: Sequence, pairs: Sequence, path, base_std) -
     require_memory(Y, "tuning KCEF by score", Y.shape[0], lambda n: matrices * n * n, remedy=FEWER)
     score = np.empty((len(partitions), len(pairs), len(path)))
     for i, pair in enumerate(pairs):
-        K = GaussianKernel(pair.bandwidth_x)(X, X)
         derivatives = GaussianKernel(pair.bandwidth_y).derivatives(Y, Y)
-        system = score_system(K, derivatives, -Y / base_std**2)
+        system = score_system(GaussianKernel(pair.bandwidth_x)(X, X), derivatives, -Y / base_std**2)
         score[:, i] = held_out_scores(system, partitions, path)
     return score
 
@@ -393,9 +392,9 @@ class _LikelihoodSearch:
     def _fold(self, K, tables, R, S, c, mu):
         """Return Σ_S log p(y_s|x_s) for each row of c (L, |R|), which was fitted on R."""
         xp = array_namespace(K)
-        K_SR = _block(K, S, R)
-        own = (K_SR * _block(tables.first, R, S).T) @ c.T
-        own = own - xp.sum(K_SR * _block(tables.laplacian, S, R), axis=1)[:, None] / mu
+        K_SR = take_block(K, S, R)
+        own = (K_SR * take_block(tables.first, R, S).T) @ c.T
+        own = own - xp.sum(K_SR * take_block(tables.laplacian, S, R), axis=1)[:, None] / mu
         grid = xp.reshape(c[:, None, :] * K_SR[None, ...], (-1, len(R)))
         T = xp.reshape(grid @ take_rows(tables.grid_first, R), (mu.shape[0], len(S), -1))
         smooth = K_SR @ take_rows(tables.grid_laplacian, R)
@@ -424,7 +423,3 @@ class _OutputTables:
         beyond = xp.zeros((Y.shape[0], 1), dtype=Y.dtype)
         self.grid_first = xp.concat([at_nodes.first[..., 0], beyond], axis=1)
         self.grid_laplacian = xp.concat([at_nodes.laplacian, beyond], axis=1)
-
-
-def _block(matrix, rows, columns):
-    return take_columns(take_rows(matrix, rows), columns)

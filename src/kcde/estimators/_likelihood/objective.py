@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, block_size, take_rows, to_numpy
+from kcde.arrays import array_namespace, block_size, slices, take_rows, to_numpy
 from kcde.estimators._shared.floored import LocationScale
 from kcde.estimators._shared.rows import by_blocks, check_rows, check_same_length
 from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
 from kcde.memory import free_bytes
-from kcde.panels import Pieces, cover, is_wide, mass_outside, neighbourhoods
+from kcde.panels import Pieces, Support, cover, is_wide, mass_outside, neighbourhoods
 from kcde.selection import subsample
 
 PIVOT_ROWS = 10_000
@@ -56,9 +56,8 @@ class KernelFeatures:
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
-        xp = array_namespace(points)
         found = self._factor.factor_rows(points)
-        return found if dtype is None else xp.astype(found, dtype, copy=False)
+        return found if dtype is None else array_namespace(points).astype(found, dtype, copy=False)
 
     def by_blocks(self, points, dtype=None):
         """Return the same by blocks of rows, without temporaries of the size of the result."""
@@ -120,9 +119,10 @@ class Marginal:
         return self.base.log_density(y) + array_namespace(y).asarray(to_numpy(tilt)) - self.log_z
 
 
-def support(
-    low: float, high: float, features: KernelFeatures, base: LocationScale | Marginal
-) -> tuple[float, float, float]:
+Base = LocationScale | Marginal
+
+
+def support(low: float, high: float, features: KernelFeatures, base: Base) -> Support:
     """Return where features of y or of the base vary, and a panel width that resolves them."""
     widths = [each.bandwidth for each in _varying(features, base)]
     margin = _MARGIN * max(widths)
@@ -140,22 +140,20 @@ def pieces(features: KernelFeatures, base, width: float) -> Pieces:
     return neighbourhoods(centres, _MARGIN * max(each.bandwidth for each in varying), width)
 
 
-def mass_beyond(base: LocationScale | Marginal, span: tuple, parts: Pieces | None) -> float:
+def mass_beyond(base: Base, span: Support, parts: Pieces | None) -> float:
     """Return the mass of a base outside a span, or outside its pieces."""
     if isinstance(base, Marginal):
         return float(np.exp(-base.log_z)) * mass_beyond(base.base, span, parts)
     return base.outside(*span[:2]) if parts is None else mass_outside(parts, base.outside)
 
 
-def output_panels(features: KernelFeatures, base, span: tuple, finer: int = 1):
+def output_panels(features: KernelFeatures, base: Base, span: Support, finer: int = 1):
     """Return ten-point Gauss-Legendre panels of y, and the mass of the base outside of them."""
     parts = pieces(features, base, span[2]) if is_wide(span) else None
     return cover(span, parts, finer), mass_beyond(base, span, parts)
 
 
-def output_grid(
-    features: KernelFeatures, base: LocationScale | Marginal, span: tuple, like, finer: int = 1
-) -> OutputGrid:
+def output_grid(features: KernelFeatures, base: Base, span: Support, like, finer: int = 1):
     """Return the nodes of these panels."""
     xp, (panels, outside) = array_namespace(like), output_panels(features, base, span, finer)
     log_weights = np.log(panels.weights) + base.log_density(panels.nodes)
@@ -271,10 +269,9 @@ def spread(phi, theta: np.ndarray, grid: OutputGrid) -> Spread:
 
 def _exponentials(coefficients, grid: OutputGrid) -> tuple:
     """Return exp(T - max T) of T plus log weights, (n, q), and max T, (n, 1), for (n, r_y)."""
-    xp = array_namespace(coefficients)
     T = coefficients @ grid.features.T
     T += grid.log_weights
-    largest = xp.max(T, axis=1, keepdims=True)
+    largest = array_namespace(coefficients).max(T, axis=1, keepdims=True)
     T -= largest
     return _exp(T), largest
 
@@ -286,16 +283,14 @@ def _exp(T):
 def blocks_of(phi, row_size: int) -> list[slice]:
     """Return slices of rows for matrices of a row of `row_size` numbers."""
     size = max(16, 2 * block_size(cached=True, like=phi) // max(1, row_size))
-    n = phi.shape[0]
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    return slices(phi.shape[0], size)
 
 
 def _flat(theta: np.ndarray, phi):
     """Return Θ_k side by side, shape (r_x, K r_y), in the namespace and type of φ."""
     count, r_x, r_y = theta.shape
     flat = np.ascontiguousarray(np.moveaxis(theta, 0, 1).reshape(r_x, count * r_y))
-    xp = array_namespace(phi)
-    return xp.asarray(flat, dtype=phi.dtype)
+    return array_namespace(phi).asarray(flat, dtype=phi.dtype)
 
 
 class Objective:
@@ -398,9 +393,7 @@ class ArrayRows:
 
     def blocks(self) -> Iterator[tuple]:
         """Yield X (b, d) and Y (b, 1) in float64."""
-        n = len(self)
-        for start in range(0, n, self._block):
-            rows = slice(start, min(start + self._block, n))
+        for rows in slices(len(self), self._block):
             yield _checked(self._X[rows, ...], self._Y[rows, ...])
 
     def take(self, rows: np.ndarray) -> tuple:

@@ -71,14 +71,13 @@ class HeldOut:
     """Rows of a selection, and those held out in each of K folds."""
 
     def __init__(self, X, y, folds, base, floor: LocationScale, weight: float):
-        xp = array_namespace(X)
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
         most = min(X.shape[0] // _ROWS_A_RANK, _MOST_FEATURES // sum(map(len, self.kept)))
         self.ranks = int(np.clip(most, _FEWEST_X, _MOST_X)), _RANK_Y
         self.finer: dict[float, int] = {}  # times as many panels as some candidate needed, by λ
-        values = xp.asarray(y[:, 0])
+        values = array_namespace(X).asarray(y[:, 0])
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
         self.inputs = lru_cache(_KEPT)(bind(_inputs, X))
@@ -204,8 +203,7 @@ class _Problem:
         counts = [phi.shape[0] for phi in self._kept]
         objective = likelihood.Objective(likelihood.Sums(self._kept, grid), self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
-        preconditioner = self._preconditioner.at(here.covariance)
-        given = theta, preconditioner, regularization
+        given = theta, self._preconditioner.at(here.covariance), regularization
         return likelihood.minimise(objective, *given, **options)[0]
 
     def _spread(self, theta: np.ndarray) -> likelihood.Spread:

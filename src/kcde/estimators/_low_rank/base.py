@@ -43,8 +43,7 @@ class Summary(NamedTuple):
 
 def _rotated(basis_x: Basis, basis_y: Basis, products) -> Summary:
     """Return the summary of bases from averages of the products of their coordinates."""
-    cross = basis_y.rotation.T @ products @ basis_x.rotation
-    return Summary(basis_x, basis_y, cross, products)
+    return Summary(basis_x, basis_y, basis_y.rotation.T @ products @ basis_x.rotation, products)
 
 
 def with_regularizations(model, values: Sequence[float]) -> list:
@@ -109,8 +108,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         FloatingPointError
             If the solver of a constrained problem stops early; names status and residual.
         """
-        (fitted,) = self._fit_models([self], X, Y, None, False)
-        return fitted
+        return self._fit_models([self], X, Y, None, False)[0]
 
     def fit_path(
         self, X, Y, regularizations, summary: Summary | None = None, return_errors: bool = False
@@ -201,8 +199,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
             for rows in row_blocks(Y.shape[0], width, like=Y):
                 x, y = X[rows, :], Y[rows, :]
                 one = xp.ones((y.shape[0], 1), dtype=y.dtype)
-                Z = [basis_x.coordinates_at(x), basis_y.coordinates_at(y), one]
-                Z = xp.concat(Z, axis=1)
+                Z = xp.concat([basis_x.coordinates_at(x), basis_y.coordinates_at(y), one], axis=1)
                 products = products + Z.T @ Z
                 of_f = of_f + f(y).T @ Z[:, m:]
         moments, of_f = products / products[-1, -1], of_f / products[-1, -1]
@@ -237,8 +234,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
         It depends on x alone, so that the same features serve every λ and every basis of y.
         """
-        X = self._check_features(X)
-        return self.basis_x_.features(X)
+        return self.basis_x_.features(self._check_features(X))
 
     def expectation(self, projection: Projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
@@ -256,9 +252,8 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         products = directions.T @ features.T
         width = products.shape[0] // len(models)
         parts = (products[i * width : (i + 1) * width, :] for i in range(len(models)))
-        return [
-            model._expected(projection, part).T for model, part in zip(models, parts, strict=True)
-        ]
+        each = zip(models, parts, strict=True)
+        return [model._expected(projection, part).T for model, part in each]
 
     def conditional_expectation(self, f: Callable, X):
         """Return E[f(Y)|x], never renormalised.
@@ -306,8 +301,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
         d = self._check_fitted().n_outputs_
         moments = self.conditional_expectation(_moment_functions, X)
-        xp = array_namespace(moments)
-        second = xp.reshape(moments[:, d:], (moments.shape[0], d, d))
+        second = array_namespace(moments).reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
 
     def weights(self, X):
@@ -352,8 +346,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 def _moment_functions(Y):
     """Return y and the products of its entries, shape (k, d_y + d_y²), for Y (k, d_y)."""
     xp = array_namespace(Y)
-    products = xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))
-    return xp.concat([Y, products], axis=1)
+    return xp.concat([Y, xp.reshape(Y[:, :, None] * Y[:, None, :], (Y.shape[0], -1))], axis=1)
 
 
 _OF_DENSITIES = {

@@ -61,8 +61,7 @@ class Basis:
         `values` maps a slice of the rows to values of shape (len rows, width). n m (d + m + width)
         time at most.
         """
-        xp = array_namespace(self.points)
-        total = xp.zeros((width, self.rank), dtype=self.points.dtype)
+        total = array_namespace(self.points).zeros((width, self.rank), dtype=self.points.dtype)
         for rows in self.blocks(width):
             total += values(rows).T @ self.coordinates(rows)
         return total / self.points.shape[0]
@@ -167,8 +166,7 @@ class GaussianBases:
             raise ValueError(f"all {points.shape[0]} rows of {name} coincide: leave it out")
         rng = rng_of("pivots", self.random_state, name)
         if bandwidth is None:
-            rows = rng.permutation(points.shape[0])[:_MEDIAN_ROWS]
-            few = to_numpy(take_rows(points, rows))
+            few = to_numpy(take_rows(points, rng.permutation(points.shape[0])[:_MEDIAN_ROWS]))
             bandwidth = median_trick(few, 0.5, name) if d else 1.0
         sigma = as_bandwidths(bandwidth, d, f"bandwidth_{name.lower()}")
         how = {"max_rank": self.max_rank, "store": self.store}
@@ -228,9 +226,8 @@ class PolynomialBasis(Basis):
         """Return R⁻ᵀ of averages R Rᵀ of products, shape (m, m)."""
         xp, lower = array_namespace(gram), cholesky(gram)
         # Squares of the diagonal are what a monomial adds to those before it.
-        if lower is None or bool(
-            xp.any(xp.linalg.diagonal(lower) ** 2 <= _DEPENDENT * xp.linalg.diagonal(gram))
-        ):
+        diagonal = xp.linalg.diagonal
+        if lower is None or bool(xp.any(diagonal(lower) ** 2 <= _DEPENDENT * diagonal(gram))):
             remedy = f"give more than {self.points.shape[0]} rows, or a lower degree"
             raise ValueError(f"{gram.shape[0]} monomials in {self._name} are dependent: {remedy}")
         return solve_triangular(lower, xp.eye(gram.shape[0], dtype=gram.dtype), transpose=True)
@@ -285,7 +282,6 @@ def centred_mean_of(f: Callable, basis: Basis) -> Projection:
     f maps (k, d) to (k, q).
     """
     xp = array_namespace(basis.points)
-    n = basis.points.shape[0]
     width = check_values(f, basis.points[:1, :]).shape[1]
     total = xp.zeros(width, dtype=basis.points.dtype)
 
@@ -296,7 +292,7 @@ def centred_mean_of(f: Callable, basis: Basis) -> Projection:
         return xp.concat([found, xp.ones((found.shape[0], 1), dtype=found.dtype)], axis=1)
 
     products = basis.mean_coordinates(values, width + 1) @ basis.rotation
-    mean = total / n
+    mean = total / basis.points.shape[0]
     return Projection(mean, (products[:-1, :] - mean[:, None] * products[-1:, :]).T, f)
 
 

@@ -298,8 +298,7 @@ def _newton_step(point: _Point) -> np.ndarray:
     if not np.any(hessian):
         # Nothing is active: h = 0, and κ is too large.
         return np.array([0.0, -0.5 * point.multipliers[1]])
-    ridge = hessian + 1e-12 * np.trace(hessian) * np.eye(2)
-    return np.linalg.solve(ridge, gradient)
+    return np.linalg.solve(hessian + 1e-12 * np.trace(hessian) * np.eye(2), gradient)
 
 
 def solve_on_grid(

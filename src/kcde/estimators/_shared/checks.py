@@ -8,9 +8,8 @@ import numpy as np
 def one_y(model, Y) -> None:
     """Raise `ValueError` unless there is one y."""
     if Y.shape[1] != 1:
-        kind = type(model).__name__
         remedy = "model them one after the other with kcde.joint.JointDensity"
-        raise ValueError(f"{kind} is of one y; got {Y.shape[1]}: {remedy}")
+        raise ValueError(f"{type(model).__name__} is of one y; got {Y.shape[1]}: {remedy}")
 
 
 def positive(name: str, value, *, optional: bool = False) -> None:

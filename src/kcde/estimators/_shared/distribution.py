@@ -303,8 +303,7 @@ class Distribution(RowChecks):
         if not X.shape[1]:
             found = self._tabulate_cdf(self._no_x).quantile(p)
             return xp.asarray(np.broadcast_to(found, (X.shape[0], len(p))).copy())
-        parts = [table.quantile(p) for _, table in self._cdf_tables(X)]
-        return xp.asarray(np.concatenate(parts))
+        return xp.asarray(np.concatenate([table.quantile(p) for _, table in self._cdf_tables(X)]))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
         return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)

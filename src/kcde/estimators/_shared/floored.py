@@ -193,8 +193,7 @@ class Floored(ConditionalDensity):
         self._inside._require_distribution()
 
     def _cdf(self, X, y):
-        inside = self._inside._cdf(X, y)
-        return (1.0 - self.weight_) * inside + self.weight_ * self._floor.cdf(y)
+        return (1.0 - self.weight_) * self._inside._cdf(X, y) + self.weight_ * self._floor.cdf(y)
 
     def _cdf_at(self, X, y):
         inside = self._inside._cdf_at(X, y)
@@ -242,7 +241,6 @@ class Floored(ConditionalDensity):
 
         def excess(y):
             slope = array_namespace(y).exp(self.log_density(X, y[:, None]))
-            found = (1.0 - self.weight_) * cdf(y) + self.weight_ * self._floor.cdf(y)
-            return found - p, slope
+            return (1.0 - self.weight_) * cdf(y) + self.weight_ * self._floor.cdf(y) - p, slope
 
         return increasing_root(excess, lower, upper, start, 1e-12 * self._floor.scale)

@@ -51,14 +51,12 @@ def relevant_lengths(X, y, rng: np.random.Generator) -> np.ndarray:
     """
     chosen = subsample(X.shape[0], _RELEVANCE_ROWS, rng)
     X, y = (to_numpy(take_rows(each, chosen)) for each in (X, y))
-    found = maximise_marginal_likelihood(X, y - y.mean(), Hyperparameters(None, None, None))
+    found = maximise(X, y - y.mean(), Hyperparameters(None, None, None))
     lengths = np.minimum(found.bandwidth, _MOST_RATIO * found.bandwidth.min())
     return lengths * np.sqrt(np.mean(lengths**-2.0))
 
 
-def maximise_marginal_likelihood(
-    X: np.ndarray, y: np.ndarray, given: Hyperparameters, kernel: str = "gaussian"
-) -> Hyperparameters:
+def maximise(X, y, given: Hyperparameters, kernel: str = "gaussian") -> Hyperparameters:
     """Choose what is not given; O(n³) time and 6 n² numbers an iteration.
 
     One run of L-BFGS in the logarithms, from lengths of √d_x, a signal of 1 and a noise of 0.3
@@ -153,8 +151,7 @@ class Regressor(GaussianProcessRegressor):
         value = -0.5 * y @ half - np.log(lower.diagonal()).sum() - 0.5 * n * np.log(2.0 * np.pi)
         # Its lower triangle, zero above; by columns, as are A and C transposed.
         inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
-        trace = inverse.diagonal().sum()
-        of_noise = 0.5 * t * (half @ half - trace)
+        of_noise = 0.5 * t * (half @ half - inverse.diagonal().sum())
         of_signal = 0.5 * (half @ y - n) - of_noise
         parts = [] if signal.hyperparameter_constant_value.fixed else [[of_signal]]
         if not shape.hyperparameter_length_scale.fixed:

@@ -129,13 +129,20 @@ class GaussianMixture(ConditionalDensity):
         first, second = sums[:, : self.n_outputs_], sums[:, self.n_outputs_ :]
         return first + centre, second - first**2 + xp.asarray(self._sigma**2)
 
-    def _cdf(self, X, y):
-        mixture = self._one_dimensional()
+    def _on_line(self, function: Callable, X, numbers: int = 1):
+        """Apply a function to weights, centres and standard deviations of rows, and these; d_y = 1.
+
+        Shapes (n, m), (1, m) and (1, 1).
+        """
+        mixture = self._centres.T, array_namespace(self._centres).asarray(self._sigma[None, :])
 
         def of(rows):
-            return mixture_cdf(self.weights_at(X[rows, :]), *mixture, y[rows, None])[:, 0]
+            return function((self.weights_at(X[rows, :]), *mixture), rows)
 
-        return self._by_blocks(X, of)
+        return self._by_blocks(X, of, numbers)
+
+    def _cdf(self, X, y):
+        return self._on_line(lambda own, rows: mixture_cdf(*own, y[rows, None])[:, 0], X)
 
     def _cdf_at(self, X, y):
         below = self._components_below(y)
@@ -152,14 +159,13 @@ class GaussianMixture(ConditionalDensity):
 
     def _crps(self, X, y):
         xp, half_spread = array_namespace(X), self._half_spread()
-        centres, sigma = self._one_dimensional()
 
-        def of(rows):
-            weights = self.weights_at(X[rows, :])
+        def of(own, rows):
+            weights, centres, sigma = own
             distance = mean_distance(y[rows, None] - centres, sigma)
             return xp.sum(weights * distance, axis=1) - half_spread(weights)
 
-        return self._by_blocks(X, of)
+        return self._on_line(of, X)
 
     def _half_spread(self) -> Callable:
         """Return a function from weights (n, m) to E|Y - Y′|/2, shape (n,)."""
@@ -178,17 +184,7 @@ class GaussianMixture(ConditionalDensity):
         return lambda weights: 0.5 * xp.sum((weights @ apart) * weights, axis=1)
 
     def _quantile(self, X, p):
-        mixture = self._one_dimensional()
-
-        def of(rows):
-            return mixture_quantile(self.weights_at(X[rows, :]), *mixture, p)
-
-        return self._by_blocks(X, of, len(p))
-
-    def _one_dimensional(self) -> tuple:
-        """Return centres and standard deviations, shape (1, m) and (1, 1), for d_y = 1."""
-        xp = array_namespace(self._centres)
-        return self._centres.T, xp.asarray(self._sigma[None, :])
+        return self._on_line(lambda own, _: mixture_quantile(*own, p), X, len(p))
 
     def _log_density(self, X, Y):
         return logsumexp(self._log_weights(X) + self._log_components(Y), axis=1)
@@ -209,8 +205,7 @@ class GaussianMixture(ConditionalDensity):
     def _draws(self, X, n, rng):
         """A component, then a Gaussian."""
         cumulative = np.cumsum(np.exp(to_numpy(self._log_weights(X))), axis=1)
-        component = drawn_places(cumulative, n, rng)
-        centres = to_numpy(self._centres)[component]
+        centres = to_numpy(self._centres)[drawn_places(cumulative, n, rng)]
         return centres + self._sigma * rng.standard_normal(centres.shape)
 
     def _log_components(self, Y):
@@ -234,8 +229,7 @@ class GaussianMixture(ConditionalDensity):
             Y = self._centres[rows, :] + xp.asarray(rule.nodes[None, :])
             return sum_over(f, Y[:, :, None], share)
 
-        each = by_blocks(of, self._centres.shape[0], rule.nodes.size, like=X)
-        return self.weights_at(X) @ each
+        return self.weights_at(X) @ by_blocks(of, self._centres.shape[0], rule.nodes.size, like=X)
 
     def _pieces(self):
         sigma = float(self._sigma[0])
@@ -325,6 +319,12 @@ def divided_by_sums(weights, remedy: str, *, negative: bool = False):
     total = array_namespace(weights).sum(weights, axis=1, keepdims=True)
     check_sums(total, remedy, negative=negative)
     return weights / total
+
+
+def log_positive_shares(weights, remedy: str):
+    """Return the logarithms of weights (n, m) over the sums of their rows, negative ones as 0."""
+    positive = array_namespace(weights).maximum(weights, 0.0)
+    return log_where_positive(divided_by_sums(positive, remedy))
 
 
 def check_sums(total, remedy: str, *, negative: bool = False) -> None:

@@ -74,11 +74,7 @@ class NormalResiduals(Pushforward):
         return _log_normal(Y, *self._line(X))
 
     def _log_density_at(self, Y):
-        def at(X):
-            mean, std = self._line(X)
-            return _log_normal(Y, mean[:, None, :], std[:, None, :])
-
-        return at
+        return lambda X: _log_normal(Y, *(part[:, None, :] for part in self._line(X)))
 
     def _push(self, X, Z):
         mean, std = self._line(X)
@@ -87,8 +83,7 @@ class NormalResiduals(Pushforward):
 
 def _log_normal(Y, mean, std):
     xp = array_namespace(std)
-    terms = 0.5 * ((Y - mean) / std) ** 2 + xp.log(std) + 0.5 * log(2.0 * pi)
-    return -xp.sum(terms, axis=-1)
+    return -xp.sum(0.5 * ((Y - mean) / std) ** 2 + xp.log(std) + 0.5 * log(2.0 * pi), axis=-1)
 
 
 def normal_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:

@@ -90,9 +90,8 @@ def _of_pandas(name: str, table) -> np.ndarray:
 
 def by_blocks(function: Callable, n: int, width: int, *, like):
     """Return what a function of slices gives for n rows, by blocks of `width` numbers a row."""
-    return array_namespace(like).concat(
-        [function(rows) for rows in row_blocks(n, width, like=like)]
-    )
+    parts = [function(rows) for rows in row_blocks(n, width, like=like)]
+    return array_namespace(like).concat(parts)
 
 
 def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,8 +111,7 @@ def sum_over(f: Callable, points, weights):
 
 def drawn_places(cumulative: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
     """Return places (m, n) drawn by weights of which rows (m, k) are the cumulative sums."""
-    uniform = rng.random((len(cumulative), n)) * cumulative[:, -1:]
-    pairs = zip(cumulative, uniform, strict=True)
+    pairs = zip(cumulative, rng.random((len(cumulative), n)) * cumulative[:, -1:], strict=True)
     return np.stack([np.searchsorted(c, u, side="right") for c, u in pairs])
 
 
@@ -239,8 +237,7 @@ class RowChecks:
     def _open(self, units: Units | None, outputs=None) -> None:
         """End a fit: from here on methods are asked in the units of X and of the Y given."""
         self._units, self._outside = units, True
-        given = outputs if hasattr(outputs, "ndim") else np.asarray(outputs)
-        self._y_is_flat = given.ndim == 1
+        self._y_is_flat = np.ndim(outputs) == 1
 
     def _scaled(self, points):
         """Return training rows of x or of y as they are fitted to."""

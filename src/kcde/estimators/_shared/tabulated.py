@@ -187,8 +187,7 @@ class _Table:
 
         def value(t):
             powers = legendre.legvander(t, NODES_PER_PANEL)
-            return start + np.sum(integral * powers, axis=-1), np.sum(
-                series * powers[..., :-1], axis=-1
-            )
+            slope = np.sum(series * powers[..., :-1], axis=-1)
+            return start + np.sum(integral * powers, axis=-1), slope
 
         return value

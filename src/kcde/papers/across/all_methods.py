@@ -21,6 +21,7 @@ import pandas as pd
 from kcde import pages
 from kcde.evidence import verdicts
 from kcde.evidence.checks import HALVES
+from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
 from kcde.pages import building, display, number, pipe_table, style
 from kcde.pages.page import details
@@ -183,7 +184,7 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
                 **{key: getattr(summary, key) for key in _NUMBERS},
                 "rank": ranks.get(name, np.nan),
                 "excess": medians[name] - medians[compared].min(),
-                "best": name in sound and corrected >= verdicts.SIGNIFICANCE,
+                "best": name in sound and corrected >= SIGNIFICANCE,
                 "p_value": paired_wilcoxon(*both).p_value,
                 "seconds": pages.round_to_half_decade(own["seconds"].median()),
                 "p_value_corrected": corrected,
@@ -208,43 +209,41 @@ def _of_all_sets(
         cells.pivot(index="dataset", columns="method", values=value).loc[common, methods]
         for value in ("rank", "capped")
     )
-    ranks = wide.mean()
-    first = in_order(ranks, medians.mean())[0]
-    shares = first_shares(wide, medians)
+    first = in_order(wide.mean(), medians.mean())[0]
     rivals = [(name, first) for name in methods if name != first]
     adjusted = _tested({pair: _shift(arrays, *pair) for pair in rivals})
     took = scores[scores["dataset"].isin(common)].groupby(_CELL)["seconds"].median()
     own, outlying = cells.groupby("method"), cells["dataset"].isin(OUTLYING)
     worst = cells.loc[own["capped"].idxmax()].set_index("method")
-    known = own["over_marginal"].count()
+    known = own["over_marginal"].count().where(lambda sets: sets > 0)
     below = (cells["over_marginal"] > 0.0).groupby(cells["method"]).sum()
     without = cells[~outlying].groupby("method")["rank"].mean()
     table = pd.DataFrame(
         {
             "variant": own["variant"].first(),
             "failed": (cells["failed"] > 0).groupby(cells["method"]).sum(),
-            "rank": ranks,
+            "rank": wide.mean(),
             "excess": own["excess"].median(),
             "sets_best": own["best"].sum(),
             "p_value": pd.Series({name: p for (name, _), p in adjusted.items()}),
             "seconds": took.groupby("method").median().map(pages.round_to_half_decade),
-            "first_share": shares,
+            "first_share": first_shares(wide, medians),
             **own[["capped", "crps", "crps_rank", *COVERAGES]].mean(),
             "worst": worst["dataset"],
             "worst_capped": worst["capped"],
-            "below_marginal": below.where(known > 0),
-            "of_marginal": known.where(known > 0),
+            "below_marginal": below.where(known.notna()),
+            "of_marginal": known,
             "rank_without": without if outlying.any() else np.nan,
         }
     )
-    table["best"] = (table.index == first) | (table["p_value"] >= verdicts.SIGNIFICANCE)
+    table["best"] = (table.index == first) | (table["p_value"] >= SIGNIFICANCE)
     table = table.loc[methods].assign(dataset=EVERY, n=len(common)).rename_axis("method")
     rows = table.reset_index().to_dict("records")
     shifts = {pair: _shift(arrays, *pair) for pair in combinations(methods, 2)}
     adjusted = _tested(shifts)
     for one, other in permutations(methods, 2):
         tests = [paired_t_test(each[one], each[other], HALVES) for each in arrays]
-        signs = [test.sign for test in tests if test.p_value < verdicts.SIGNIFICANCE]
+        signs = [test.sign for test in tests if test.p_value < SIGNIFICANCE]
         pair, sign = ((one, other), 1.0) if (one, other) in shifts else ((other, one), -1.0)
         row = {"dataset": EVERY, "method": one, "against": other, "n": len(arrays)}
         row |= {"excess": sign * np.median(shifts[pair]), "p_value": adjusted[pair]}
@@ -295,8 +294,7 @@ def answer(table: pd.DataFrame) -> str:
     None of `GIVEN` is recommended.
     """
     methods = of_methods(table)
-    choosing = methods[~methods["method"].isin(GIVEN)]
-    sound = choosing[choosing["failed"] == 0]
+    sound = methods[~methods["method"].isin(GIVEN) & (methods["failed"] == 0)]
     if len(methods) < 2:
         return "No two methods were fitted on the same sets, so that none can be compared."
     if not len(sound):
@@ -322,7 +320,9 @@ def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
     if len(methods):
         over += f"; ranks are over {methods['n'].iloc[0]:.0f} of them"
     own = list(methods["method"])
-    matrix = [[display(one), *(_score(pairs, one, other) for other in own)] for one in own]
+    won = {pair: f"{row.wins:.0f} – {row.losses:.0f}" for pair, row in pairs.iterrows()}
+    won |= {pair: f"**{won[pair]}**" for pair in pairs.index[pairs["p_value"] < SIGNIFICANCE]}
+    matrix = [[display(one), *(won.get((one, other), "") for other in own)] for one in own]
     parts = [
         f"# {artefact.name}: {artefact.text.title}",
         answer(frame),
@@ -342,14 +342,6 @@ def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
         "sets, adjusted for all pairs.",
     ]
     return list(filter(None, parts))
-
-
-def _score(pairs: pd.DataFrame, one: str, other: str) -> str:
-    if one == other:
-        return ""
-    pair = pairs.loc[(one, other)]
-    text = f"{pair['wins']:.0f} – {pair['losses']:.0f}"
-    return f"**{text}**" if pair["p_value"] < verdicts.SIGNIFICANCE else text
 
 
 def _known(form: str):
@@ -409,13 +401,13 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     cells, ranks = of_sets(frame), of_methods(frame).set_index("method")["rank"]
     ranks = ranks.reindex(list(dict.fromkeys([*ranks.index, *cells["method"]])))
     sizes = cells.groupby("dataset", sort=False)["n_train"].first()
-    names, datasets = list(ranks.index), list(sizes.index)
+    datasets = list(sizes.index)
     wide = cells.pivot(index="method", columns="dataset", values="excess")
-    values = wide.reindex(index=names, columns=datasets).to_numpy(float)
+    values = wide.reindex(index=ranks.index, columns=datasets).to_numpy(float)
     low = ranks.isna().to_numpy()
     heights = np.where(low, _LOW, 1.0)
     ends = np.cumsum(heights) + _GAP * low
-    places = dict(zip(names, ends - heights / 2.0, strict=True))
+    places = dict(zip(ranks.index, ends - heights / 2.0, strict=True))
     height = _HEAD + _FOOT + _ROW * max(ends[-1], 4)
     with style.figure(style.PAGE, height, stem=stem) as (made, axes):
         look = {"cmap": colormaps["Oranges"], "vmin": 0.0, "vmax": _MOST, "edgecolors": "white"}

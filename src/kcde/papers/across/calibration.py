@@ -53,8 +53,8 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
         edges = np.linspace(0.0, 1.0, _BINS + 1)
         heights = _BINS * np.mean(each, axis=0) if each else []
         same = known | {"panel": HISTOGRAM, "kind": "histogram", "n": len(each)}
-        bars = zip(edges[:-1], edges[1:], heights, strict=False)
-        rows += [same | dict(zip(("x", "x_right", "y"), bar, strict=True)) for bar in bars]
+        for x, right, y in zip(edges[:-1], edges[1:], heights, strict=False):
+            rows.append(same | {"x": x, "x_right": right, "y": y})
         for metric, values in shares.loc[method].items():
             same = known | {"panel": COVERAGE, "series": metric, "n": len(values)}
             for stat, ends in (("mean", [0.0, 1.0]), ("quartiles", [0.25, 0.75])):
@@ -84,13 +84,12 @@ def calibrated(frame: pd.DataFrame) -> list[str]:
     """Return the methods whose mean coverages are both within 0.05 of the nominal ones."""
     own = frame[(frame["panel"] == COVERAGE) & (frame["stat"] == "mean")]
     near = (own["y"] - own["series"].map(COVERAGES)).abs() <= _NEAR
-    known = near.groupby(own["method"], sort=False).all()
-    return list(known.index[known])
+    return list(near.groupby(own["method"], sort=False).all().loc[lambda known: known].index)
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
     """Draw a row a method: its histogram, and its coverages; calibrated methods are bold."""
-    names, sound = list(dict.fromkeys(frame["method"])), calibrated(frame)
+    names, sound = list(frame["method"].unique()), calibrated(frame)
     colours = [style.line(name)["color"] for name in names]
     size = {"columns": 1 + len(COVERAGES), "sharey": True, "width_ratios": [0.75, 1, 1]}
     height = _MARGINS + _ROW * len(names)
@@ -121,10 +120,9 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
 def _draw_histograms(axes, bins: pd.DataFrame, names: list[str]) -> None:
     """Draw a histogram in the row of each method; dotted: uniform, at a third of its height."""
     for place, name in enumerate(names):
-        own = bins[bins["method"] == name]
+        own, foot = bins[bins["method"] == name], place + 0.42
         if len(own):
             edges = [*own["x"], own["x_right"].iloc[-1]]
-            foot = place + 0.42
             heights = own["y"].clip(upper=_HIGHEST) / _HIGHEST
             look = {"color": style.line(name)["color"], "alpha": 0.85, "fill": True}
             axes.stairs(foot - 0.84 * heights, edges, baseline=foot, **look)
@@ -134,9 +132,4 @@ def _draw_histograms(axes, bins: pd.DataFrame, names: list[str]) -> None:
     style.panel_title(axes, "a", "$F(y|x)$")
 
 
-ARTEFACT = Artefact(
-    __name__,
-    shows={"r_benchmark": all_methods.ARTEFACT.shows["r_benchmark"]},
-    build=build,
-    draw=draw,
-)
+ARTEFACT = Artefact(__name__, all_methods.ARTEFACT.shows, build, draw)

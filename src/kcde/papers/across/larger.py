@@ -113,12 +113,11 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     """
     exact = set(scores.loc[scores["metric"] == NLL_QUADRATURE, "method"])
     rows = []
-    for (dataset, method), own in scores.groupby(["dataset", "method"], sort=False):
-        known = {"panel": dataset, "kind": "scatter", "method": method}
-        known |= {"variant": own["variant"].iloc[0], "x": own["n_train"].max()}
-        rows += [known | row for row in _of_method(own, method in exact)]
-    order = list(scores["dataset"].unique())
-    rows.sort(key=lambda row: order.index(row["panel"]))
+    for dataset, here in scores.groupby("dataset", sort=False):
+        for method, own in here.groupby("method", sort=False):
+            known = {"panel": dataset, "kind": "scatter", "method": method}
+            known |= {"variant": own["variant"].iloc[0], "x": own["n_train"].max()}
+            rows += [known | row for row in _of_method(own, method in exact)]
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 

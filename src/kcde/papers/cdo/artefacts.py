@@ -21,6 +21,7 @@ from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.cdo import claims
 from kcde.papers.cdo.claims import CENTRED, CONDITIONAL, FLOWS, JOINT, METHOD, PLACES, POINTWISE
+from kcde.scores import arrays_beside
 
 WHISKER_LOW, Q1, MEDIAN, Q3, WHISKER_HIGH = "whisker_low", "q1", "median", "q3", "whisker_high"
 MEAN, OUTLIER, FAILED = "mean", "outlier", "failed"
@@ -226,11 +227,10 @@ def remarks_of_fig4(frame: pd.DataFrame) -> list[str]:
     off = seen.loc[~seen["own"].between(seen["y_low"], seen["y_high"]), ["y", "own"]]
     said = []
     if n := len(seen):
-        within = f"{n - len(off)} of {n} published values, as read off, hold our mean"
-        each = (
-            f"{m} at {x} ({y:.3f}, read off {read:.3f})" for (x, m), read, y in off.itertuples()
-        )
-        said.append(f"{'; not '.join([within, *each])}.")
+        within = [f"{n - len(off)} of {n} published values, as read off, hold our mean"]
+        for (x, method), read, y in off.itertuples():
+            within.append(f"{method} at {x} ({y:.3f}, read off {read:.3f})")
+        said.append(f"{'; not '.join(within)}.")
     for stat, words in (
         (NONPOSITIVE, "Share of points with an estimate that is not positive"),
         (NEGATIVE_NORMALISER, "Share of repetitions with a negative sum of weights"),
@@ -371,15 +371,18 @@ def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     have the other views. PEMS-SF is one row of the stat `not_run` where it was not run.
     """
     order = {name: k for k, name in enumerate(artefact.methods)}
-    stored = claims.arrays(sorted(files, key=lambda path: order.get(path.stem, len(order))))
+    files = sorted(files, key=lambda path: order.get(path.stem, len(order)))
+    there = [path for path in files if path.with_suffix(".npz").exists()]
+    if not there:
+        raise FileNotFoundError(f"no arrays at {files[0].with_suffix('.npz')}")
     run = set(scores.loc[scores["status"] != "not-run", "dataset"]) - {SIMULATED_TRAFFIC}
     rows = []
     for dataset in sorted(run, key=lambda name: (name != claims.PEMS, name)):
         own = scores[scores["dataset"] == dataset]
         known = variants(own)
+        here = {path.stem: arrays_beside(path) for path in there if path.parent.name == dataset}
         # Where a method failed there are no moments.
-        whole = [(key[1], each) for key, each in stored.items() if key[0] == dataset]
-        found = {name: each for name, each in whole if name in known and "mean" in each}
+        found = {name: each for name, each in here.items() if name in known and "mean" in each}
         if found:
             rows += _days(dataset, found, known)
         whole = under(own, days=None)
@@ -585,9 +588,8 @@ def draw_table3(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
     # A method and its variations stand together.
     methods = list(dict.fromkeys(cells["method"]))
     colours = [style.line(method)["color"] for method in methods]
-    methods.sort(key=lambda method: colours.index(style.line(method)["color"]))
     groups: dict[str, list[str]] = {}
-    for method in methods:
+    for method in sorted(methods, key=lambda name: colours.index(style.line(name)["color"])):
         groups.setdefault(_definition(artefact, method), []).append(method)
     counts = [len(group) for group in groups.values()] or [1]
     height = _HEAD + _HEADING * (len(counts) - 1) + ROW_HEIGHT * sum(counts)
@@ -654,6 +656,8 @@ TABLE3 = Artefact(
 
 _COLUMNS = ["CDO", "CDO-quarter", "CDO-chosen", *_GP, *FLOWS, "LSCDE", *_PACKAGE, "LSCDE-exact"]
 _WEIGHTS = ("signed", "constrained", "projected")
+_WEIGHTED = [f"{name}-{weights}" for name in _PACKAGE for weights in _WEIGHTS]
+_ON_TERRAIN = [*_COLUMNS[:-3], *LSCDE, *_PACKAGE, *_WEIGHTED, *_SIMPLEST]
 _DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *LSCDE]
 
 TABLE3_READINGS = Artefact(
@@ -662,16 +666,7 @@ TABLE3_READINGS = Artefact(
     kind="table",
     stage="readings",
     shows={
-        "terrain": {
-            "methods": [
-                *_COLUMNS[:-3],
-                *LSCDE,
-                *_PACKAGE,
-                *(f"{name}-{weights}" for name in _PACKAGE for weights in _WEIGHTS),
-                *_SIMPLEST,
-            ],
-            "scale": "paper",
-        },
+        "terrain": {"methods": _ON_TERRAIN, "scale": "paper"},
         "donut": {"methods": _DONUT},
         "traffic": FIG5.shows["traffic"],
     },

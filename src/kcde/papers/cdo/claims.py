@@ -1,10 +1,8 @@
 """The claims of cdo as checks, and the names of metrics and places that its artefacts share."""
 
 import math
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from kcde.data.names import DONUT, SIMULATED_TRAFFIC
@@ -12,7 +10,6 @@ from kcde.evidence import checks
 from kcde.evidence.checks import AS_PUBLISHED, Check, Missing, NotRun, completed, under, variants
 from kcde.metrics import paired_t_test
 from kcde.pages import display
-from kcde.scores import arrays_beside
 
 METHOD, FLOWS = "CDO", ("CondRealNVP", "CondMAF")
 FIRST, AMENDED = "first", "amended"
@@ -159,15 +156,6 @@ def _tracked(scores: pd.DataFrame, dataset: str, overlapping: bool) -> Iterator[
         ours, *rivals = (each.mean() for each in found.values())
         what = f"median error of CDO's {quantity} on {dataset}"
         yield Check(what, ours, at_most=min(rivals), said="the lowest of its rivals")
-
-
-def arrays(files: Iterable[Path]) -> dict[tuple[str, str], dict[str, np.ndarray]]:
-    """Return the arrays beside files of scores by data set and method; some must be there."""
-    files = list(files)
-    there = [path for path in files if path.with_suffix(".npz").exists()]
-    if not there:
-        raise FileNotFoundError(f"no arrays at {files[0].with_suffix('.npz')}")
-    return {(path.parent.name, path.stem): arrays_beside(path) for path in there}
 
 
 def panels(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:

@@ -411,7 +411,7 @@ def build_likelihood(artefact: Artefact, scores: pd.DataFrame, files: list[Path]
     rows = []
     for dataset in dict.fromkeys(table["dataset"]):
         theirs, exact = (splits(scores, dataset, "DDE", metric=m) for m in (NLL, NLL_QUADRATURE))
-        effect = (theirs - exact).astype(float).replace([np.inf, -np.inf], np.nan).dropna()
+        effect = (theirs - exact).replace([np.inf, -np.inf], np.nan).dropna()
         if not len(effect):
             continue
         mean, stderr = mean_and_stderr(effect.to_numpy())

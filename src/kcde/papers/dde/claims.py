@@ -11,7 +11,7 @@ from kcde.data import made_up
 from kcde.data.names import PLANAR
 from kcde.estimators import DDE
 from kcde.evidence.checks import Check, Missing, by_split, compare, significant, splits
-from kcde.evidence.verdicts import LIMIT_NATS, SIGNIFICANCE, too_many_failed
+from kcde.evidence.verdicts import SIGNIFICANCE, summarise, too_many_failed
 from kcde.experiments.estimation_cost import ITERATIONS
 from kcde.metrics import FIT_SECONDS, MMD, NLL, PEAK_MEMORY, paired_t_test
 from kcde.pages import display, round_to_half_decade
@@ -245,22 +245,17 @@ def kcef_unstable(scores: pd.DataFrame) -> Iterator[Check]:
     """
     from scipy import stats
 
-    failed, n = {}, {}
-    for dataset in published.datasets("dde", "table2"):
-        values = splits(scores, dataset, "KCEF").to_numpy(float)
-        failed[dataset] = int((~np.isfinite(values) | (values > LIMIT_NATS)).sum())
-        n[dataset] = len(values)
-    two = ("cpus", "crabs")
-    here, of_two = (sum(each[name] for name in two) for each in (failed, n))
-    elsewhere, others = sum(failed.values()) - here, sum(n.values()) - of_two
-    if not all(n[name] for name in two) or not others:
+    datasets = published.datasets("dde", "table2")
+    others = {name: summarise(splits(scores, name, "KCEF"), "nats") for name in datasets}
+    two = {name: others.pop(name) for name in ("cpus", "crabs")}
+    if not all(each.n for each in two.values()) or not any(each.n for each in others.values()):
         raise Missing("no splits of KCEF on cpus, crabs or the other sets")
-    for name in two:
-        share = failed[name] / n[name]
-        yield Check(f"share of failed splits on {name}", share, above=0.05)
-    table = [[here, of_two - here], [elsewhere, others - elsewhere]]
+    for name, each in two.items():
+        yield Check(f"share of failed splits on {name}", each.failed / each.n, above=0.05)
+    cells = [pd.DataFrame(group.values()).sum() for group in (two, others)]
+    table = [[each["failed"], each["n"] - each["failed"]] for each in cells]
     p_value = float(stats.fisher_exact(table, alternative="greater").pvalue)
-    said = f"{elsewhere} of {others} fail there"
+    said = f"{table[1][0]:.0f} of {cells[1]['n']:.0f} fail there"
     yield Check("Fisher's exact p against the other sets", p_value, below=SIGNIFICANCE, said=said)
 
 

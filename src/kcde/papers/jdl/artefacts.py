@@ -105,7 +105,9 @@ class PlotSpec:
             for one in axes[:, 0]:
                 one.set_ylabel(self.label)
             for one in axes[-1]:
-                one.set_xlabel(self.along)
+                short = one.get_xlim()[1] < self.paper_to
+                said = f" (the paper: to {_number(self.paper_to)})" if short else ""
+                one.set_xlabel(f"{self.along}{said}")
             if zero:
                 said = f"0 for every line: {'; '.join(map(_title, zero))}"
                 made.supxlabel(said, fontsize=8, color=style.GREY)
@@ -197,10 +199,6 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
     axes.set_xticks(sizes, [_number(size) for size in sizes] if powers else thousands)
     axes.set_xticks([], minor=True)
-    if sizes[-1] < spec.paper_to:
-        look = {"ha": "right", "va": "top", "fontsize": 7, "color": style.GREY}
-        said = f"the paper: to {_number(spec.paper_to)}"
-        axes.text(0.99, 0.99, said, transform=axes.transAxes, **look)
 
 
 def _line(method: str, series: str, shown: pd.DataFrame) -> dict:
@@ -314,11 +312,10 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     words = (f"{_PAIRS}, " + tidied["constrained"].map(claims.LIMITS)).where(pairs, _FEASIBLE)
     tidied = tidied.assign(panel=section + " " + words, series="d=" + tidied["d"].astype(str))
     tidied = tidied.assign(section=section).sort_values(["section", "d"], kind="stable")
-    joint, cme = (tidied[tidied["panel"].str.endswith(_FEASIBLE) == each] for each in (False, True))
-    cme = cme[~cme["constrained"]]
+    joint = tidied[tidied["method"].ne("CME")].sort_values("constrained", kind="stable")
+    cme = tidied[tidied["method"].eq("CME") & ~tidied["constrained"]]
     # Where the claim holds the share is 0, as above.
     feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
-    joint = joint.sort_values("constrained", kind="stable")
     found = claims.rows(joint, claims.VIOLATIONS, scale=100.0)
     found += claims.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
     return claims.frame(found)
@@ -359,19 +356,23 @@ def _named(variation: str, sizes: Sequence[int]) -> list[str]:
     return [f"gaussian-{d}-{n}{variation}" for d in claims.DIMENSIONS for n in sizes]
 
 
-def _figure(name: str, build: Build, draw: Draw, methods: Sequence[str] = (), **more) -> Artefact:
-    """Return a figure of methods on Gaussian pairs, of which `shown` says more."""
-    shows = {claims.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}}
-    common = {"shows": shows, "trial": "matrix", "remarks": claims.remarks}
-    return Artefact(__name__, name=name, build=build, draw=draw, **(common | more))
+def _figure(name: str, build: Build, draw: Draw, methods=(), beside=(), **more) -> Artefact:
+    """Return a figure of methods on Gaussian pairs, of which `shown` says more, and on portfolios.
+
+    The latter are those `beside`.
+    """
+    shows = {claims.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}} if methods else {}
+    if beside:
+        shows[claims.PORTFOLIO] = {"methods": [*beside]}
+    common = {"trial": "matrix", "remarks": claims.remarks}
+    return Artefact(__name__, shows, build, draw, name=name, **(common | more))
 
 
 _AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
-_SMALL = _named("", (1000, 10_000))
-_DAYS = {
-    "shows": {claims.PORTFOLIO: {"methods": ["JDL", "CME", "KLR"]}},
-    "trial": "subsample",
-}
+_UNDER_LAWS = _named("", claims.PUBLISHED_SIZES) + _named(f"-{LAWS}", claims.PUBLISHED_SIZES[:3])
+_FEW = claims.PUBLISHED_SIZES[:2]
+_SMALL = _named("", _FEW)
+_DAYS = {"beside": ["JDL", "CME", "KLR"], "trial": "subsample"}
 _ALONG = "days $n$"
 
 ARTEFACTS = [
@@ -428,14 +429,9 @@ ARTEFACTS = [
         "laws",
         _of_laws,
         PlotSpec(LOSS_LABEL, band=False, turned=True),
-        shows={
-            claims.MOMENTS: {
-                "datasets": _named("", claims.PUBLISHED_SIZES)
-                + _named(f"-{LAWS}", claims.PUBLISHED_SIZES[:3]),
-                "methods": _ALL,
-            },
-            claims.PORTFOLIO: {"methods": ["JDL", "CME"]},
-        },
+        shown={"datasets": _UNDER_LAWS},
+        methods=_ALL,
+        beside=["JDL", "CME"],
         stage=READINGS,
     ),
     _figure(
@@ -443,10 +439,7 @@ ARTEFACTS = [
         _of_bandwidths,
         PlotSpec(LOSS_LABEL, along="largest factor of a bandwidth", band=False),
         methods=["JDL", "CME", "JPDL"],
-        shown={
-            "datasets": _SMALL + _named(f"-{FACTORS}", (1000, 10_000)),
-            "only": {"JPDL": _SMALL},
-        },
+        shown={"datasets": _SMALL + _named(f"-{FACTORS}", _FEW), "only": {"JPDL": _SMALL}},
         stage=READINGS,
     ),
     _figure(
@@ -476,10 +469,8 @@ ARTEFACTS = [
         _of_structure,
         draw_structure,
         below=largest_shares,
-        shows={
-            claims.MOMENTS: {"methods": list(_METHODS)},
-            claims.PORTFOLIO: {"methods": ["JDL", "CME"]},
-        },
+        methods=_METHODS,
+        beside=["JDL", "CME"],
         claims={"J13": claims.few_violations, "J14": claims.never_feasible},
         trial="repetition",
     ),
@@ -573,12 +564,8 @@ DEPENDENCE = _figure(
     build_dependence,
     draw_dependence,
     stage=READINGS,
-    shows={
-        claims.MOMENTS: {
-            "datasets": [*_named("", claims.PUBLISHED_SIZES[:3]), f"gaussian-1-10000-{LAWS}"],
-            "methods": [*POSITIVITY, "CME", "JPDL"],
-        },
-        claims.PORTFOLIO: {"methods": [*POSITIVITY, "CME", "KLR"]},
-    },
+    shown={"datasets": [*_named("", claims.PUBLISHED_SIZES[:3]), f"gaussian-1-10000-{LAWS}"]},
+    methods=[*POSITIVITY, "CME", "JPDL"],
+    beside=[*POSITIVITY, "CME", "KLR"],
     remarks=lambda drawn: [*remarks_of_dependence(drawn), *claims.remarks(drawn)],
 )

@@ -19,6 +19,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +27,7 @@ import pandas as pd
 
 from kcde.data.names import GRID_ROWS
 from kcde.evidence import checks
-from kcde.evidence.checks import (
-    AS_PUBLISHED,
-    Check,
-    Missing,
-    better,
-    mean_and_stderr,
-    splits,
-    worse,
-)
+from kcde.evidence.checks import AS_PUBLISHED, Check, Missing, mean_and_stderr, splits
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.experiments.consistency import EXPONENTS, Constant
 from kcde.metrics import NLL, NLL_X, P_VALUE, REGULARIZATION_ERROR, paired_t_test
@@ -111,9 +104,8 @@ def curves(
     rows of stat `failed` count those that did. Series of the method `exact`: its bounds.
     """
     kinds = checks.variants(scores)
-    here = set(kinds) - {EXACT}
-    methods = dict.fromkeys([name for name in artefact.methods if name in here] + sorted(here))
-    shown = [(method, NLL, kinds[method], "log-likelihood") for method in methods]
+    methods = dict.fromkeys([*filter(kinds.get, artefact.methods), *sorted(kinds)])
+    shown = [(name, NLL, kinds[name], "log-likelihood") for name in methods if name != EXACT]
     shown += [(EXACT, bound, EXACT, bound) for bound in BOUNDS]
     rows = []
     for method, metric, variant, series in shown:
@@ -322,8 +314,8 @@ machines and is therefore not stated."""
 
 def blind_to_mixtures(scores: pd.DataFrame) -> Iterator[Check]:
     """K11: for disjoint supports J = 0 at weights .1 to .9, while KL = log 2 at weight .5."""
-    known = scores.assign(weight=[json.loads(text)["weight"] for text in scores["setting"]])
-    known = known.set_index(["dataset", "metric", "weight"])["value"]
+    weight = scores["setting"].map(lambda text: json.loads(text)["weight"])
+    known = scores.set_index(["dataset", "metric", weight])["value"]
     weights = [k / 10 for k in range(1, 10)]
     try:
         disjoint = max(known[DISJOINT, "expected_score", weight] for weight in weights)
@@ -369,10 +361,8 @@ def samples_like_data(
             if not found:
                 what = f"samples of {names[0]} on {dataset}"
                 yield Check(what, unless="no chains have converged", part=dataset)
-        if not standing[0]:
-            continue
         errors, rival = (_errors(scores, dataset, name) for name in standing)
-        for metric, words in ERRORS.items():
+        for metric, words in ERRORS.items() if errors else ():
             known = rival.get(metric, math.inf)
             said = f"{standing[1]} {known:.3g}" if rival else ""
             what = f"error of the {words} of {standing[0]} on {dataset}"
@@ -410,7 +400,7 @@ def kcef_beats_lscde(scores: pd.DataFrame, test: str = CORRECTED) -> Iterator[Ch
     """
     found = _on_the_r_sets(scores, "KCEF", "LSCDE")
     what = f"wins minus losses of KCEF against LSCDE, {test}"
-    yield _at_least(8, what, found, test, lambda signs: len(better(signs)) - len(worse(signs)))
+    yield _at_least(8, what, found, test, lambda signs: -sum(signs.values()))
     if test == CORRECTED:
         reached = _published_margin(scores)
         yield Check("the same of the published means with the spreads of ours", reached)
@@ -433,8 +423,9 @@ def _at_least(
 ) -> Check:
     """Return the check of a count of sets by the corrected test, or by that of signed ranks."""
     signs = found.corrected if test == CORRECTED else found.signs
-    said = f"won: {', '.join(better(signs)) or '-'}; lost: {', '.join(worse(signs)) or '-'}"
+    won, lost = (", ".join(sets(signs)) or "-" for sets in (checks.better, checks.worse))
     unless = _UNSURE if count(found.signs) >= wanted else ""
+    said = f"won: {won}; lost: {lost}"
     return Check(what, count(signs), at_least=wanted, unless=unless, part=part, said=said)
 
 
@@ -465,7 +456,8 @@ def nade_loses_to_kcef(
         found = _on_the_r_sets(with_column(scores, each), "NADE", "KCEF")
         what = f"sets on which NADE, {each}, loses to KCEF, {test}"
         part = f"NADE, {each}" if len(nade) > 1 else ""
-        decided.append(_at_least(10, what, found, test, lambda signs: len(worse(signs)), part))
+        lost = _at_least(10, what, found, test, lambda signs: len(checks.worse(signs)), part)
+        decided.append(lost)
     if len({check.verdict for check in decided}) > 1:
         other = "the other NADE decides otherwise"
         decided = [replace(check, unless=check.unless or other) for check in decided]
@@ -570,23 +562,20 @@ def converges_at_the_rates(
     It fails by an interval above its bound, in a series whose error without noise falls already.
     """
     fitted = slopes(scores)
-    fitted = fitted[[times(constant) in constants for constant in fitted["constant"]]]
-    found = set(zip(fitted["gamma"], map(times, fitted["constant"]), strict=True))
-    pairs = [(gamma, constant) for gamma in EXPONENTS for constant in constants]
-    if absent := [f"γ = {gamma:g}, c = {c}" for gamma, c in pairs if (gamma, c) not in found]:
-        raise Missing(f"fewer than two complete repetitions of {'; '.join(absent)}")
+    fitted = fitted.assign(c=fitted["constant"].map(times)).query("c in @constants")
+    found = set(zip(fitted["gamma"], fitted["c"], strict=True))
+    if absent := [pair for pair in product(EXPONENTS, constants) if pair not in found]:
+        named = "; ".join(f"γ = {gamma:g}, c = {c}" for gamma, c in absent)
+        raise Missing(f"fewer than two complete repetitions of {named}")
     counted = fitted[fitted["in_regime"]]
     if lacking := [f"γ = {each:g}" for each in EXPONENTS if each not in set(counted["gamma"])]:
         raise Missing(f"λ is too large at these n in every series of {', '.join(lacking)}")
     for row in fitted.itertuples():
-        early = "λ is too large at these n to tell"
-        across = "" if row.low > row.bound else "the interval contains the bound"
-        yield Check(
-            f"upper end of the slope of {row.metric}, γ = {row.gamma:g}, c = {times(row.constant)}",
-            row.high,
-            at_most=row.bound,
-            unless=across if row.in_regime else early,
-        )
+        what = f"upper end of the slope of {row.metric}, γ = {row.gamma:g}, c = {row.c}"
+        unless = "" if row.low > row.bound else "the interval contains the bound"
+        if not row.in_regime:
+            unless = "λ is too large at these n to tell"
+        yield Check(what, row.high, at_most=row.bound, unless=unless)
 
 
 def times(constant: Constant) -> str:
@@ -610,24 +599,22 @@ def slopes(scores: pd.DataFrame) -> pd.DataFrame:
         regime = bool(quiet <= IN_REGIME * limit(gamma))
         for metric, bound in (("norm_error", alpha - 0.5), ("kl", 2 * alpha - 1)):
             each = fit(by_repetition(series, metric))
-            if len(each) < 2:
-                continue
-            mean, half = each.mean(), stats.t.ppf(0.975, len(each) - 1) * stats.sem(each)
-            ends = mean, mean - half, mean + half, bound
-            rows.append((gamma, constant, metric, len(each), *ends, regime))
+            if len(each) > 1:
+                mean, half = each.mean(), stats.t.ppf(0.975, len(each) - 1) * stats.sem(each)
+                ends = mean, mean - half, mean + half, bound
+                rows.append((gamma, constant, metric, len(each), *ends, regime))
     names = ["gamma", "constant", "metric", "n", "value", "low", "high", "bound", "in_regime"]
     return pd.DataFrame(rows, columns=names).astype({"in_regime": bool})
 
 
-def by_series(scores: pd.DataFrame) -> Iterator[tuple[float, Constant, pd.DataFrame]]:
-    """Yield γ, c and the scores of each series, in increasing order."""
-    known = {}
+def by_series(scores: pd.DataFrame) -> list[tuple[float, Constant, pd.DataFrame]]:
+    """Return γ, c and the scores of each series, in increasing order."""
+    found = []
     for setting, own in scores.groupby("setting"):
         axes = json.loads(setting)
         constant = Constant(axes.get("absolute", False), axes["constant"])
-        known[axes["gamma"], constant] = own
-    for key in sorted(known):
-        yield *key, known[key]
+        found.append((axes["gamma"], constant, own))
+    return sorted(found, key=lambda series: series[:2])
 
 
 def by_repetition(series: pd.DataFrame, metric: str) -> pd.DataFrame:

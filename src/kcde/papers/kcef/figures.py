@@ -20,6 +20,7 @@ from kcde.evidence import verdicts
 from kcde.evidence.checks import AS_PUBLISHED, obstacle, splits, variants, worst_chains
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.experiments.consistency import Constant
+from kcde.experiments.factors import WAVES
 from kcde.metrics import DIVERGENCE_RATE, P_VALUE, R_HAT, REGULARIZATION_ERROR
 from kcde.names import EXACT_DRAWS
 from kcde.pages import building, column_title, display, page, probability, style
@@ -180,17 +181,13 @@ FIG1 = Artefact(
 
 
 _BY_COLUMN = {"LSCDE-F-anisotropic": "LSCDE-F", "LSCDE-M-anisotropic": "LSCDE-M"}
+_FEWER_ROWS = {f"{name}-500-rows": name for name in (claims.FULL, "KCEF-M", claims.ISOTROPIC)}
+_CONVERGED = {"KCEF-F-converged": claims.FULL, "KCEF-M-converged": "KCEF-M"}
 _VARIANTS = {
     "LSCDE with a bandwidth for each column": _BY_COLUMN,
     "NADE without early stopping": {"NADE-unstopped": "NADE"},
-    "KCEF tuned on 500 rows": {
-        f"{name}-500-rows": name for name in (claims.FULL, "KCEF-M", claims.ISOTROPIC)
-    },
-    "KCEF to convergence, LSCDE as above": {
-        "KCEF-F-converged": claims.FULL,
-        "KCEF-M-converged": "KCEF-M",
-        **_BY_COLUMN,
-    },
+    "KCEF tuned on 500 rows": _FEWER_ROWS,
+    "KCEF to convergence, LSCDE as above": _CONVERGED | _BY_COLUMN,
 }
 """Title of a row to what changed, each with the method whose look it has."""
 
@@ -226,7 +223,7 @@ FIG5 = replace(
     claims={"K6": claims.isotropic_drops},
 )
 
-_WAVES = ["grid-2000", "grid-2000-frequency-2", "grid-2000-frequency-3"]
+_WAVES = ["grid-2000", *WAVES]
 _OF_READINGS = {"datasets": _WAVES, "methods": ["KCEF-F", "KCEF-F-anisotropic", "exact"]}
 _OF_READINGS["only"] = {"KCEF-F-anisotropic": _WAVES}
 
@@ -264,10 +261,9 @@ def build_fig3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         for series in _DENSITIES
         for point in zip(y, stored[f"{DISJOINT}/{series}"], strict=True)
     ]
-    for score in scores.to_dict("records"):
-        series = f"{_METRICS[score['metric']]}, {score['dataset']}"
-        weight = json.loads(score["setting"])["weight"]
-        shown.append(("divergences", series, weight, score["value"]))
+    for score in scores.itertuples():
+        series, weight = f"{_METRICS[score.metric]}, {score.dataset}", json.loads(score.setting)
+        shown.append(("divergences", series, weight["weight"], score.value))
     frame = pd.DataFrame(shown, columns=["panel", "series", "x", "y"])
     frame["y"] = frame["y"].where(frame["y"].abs() >= ZERO, 0.0)
     same = {"kind": "curve", "method": "mixture", "variant": "as-published", "n": 1}
@@ -306,14 +302,9 @@ def draw_fig3(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
         style.legend_above(made, [*keys, style.key("log 2", **log_2)])
 
 
-FIG3 = Artefact(
-    __name__,
-    name="fig3",
-    shows={"failure_case": {}},
-    build=build_fig3,
-    draw=draw_fig3,
-    claims={"K11": claims.blind_to_mixtures},
-)
+_K11 = {"K11": claims.blind_to_mixtures}
+
+FIG3 = Artefact(__name__, {"failure_case": {}}, build_fig3, draw_fig3, _K11, name="fig3")
 
 
 _PANELS = {"norm_error": "norm", "kl": "KL"}
@@ -457,7 +448,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
 def _columns(path: Path, name: str) -> np.ndarray:
     """Return the two columns to show of an array (seeds, rows, columns) beside a score file."""
     pair = information(path)["shown_pair"]
-    return arrays_beside(path)[name][:, :, [place - 1 for place in pair]]
+    return arrays_beside(path)[name][:, :, np.array(pair) - 1]
 
 
 def _samples(scores: pd.DataFrame, dataset: str, path: Path, variant: str) -> list[dict]:
@@ -552,8 +543,10 @@ _CELL = ["dataset", "method", "variant"]
 _LEAST = 1e-6  # p-value at the left end of the axis
 
 
-def _hypotheses(*rivals: str) -> tuple[str, ...]:
-    return tuple(f"H0: {rival} closer than KCEF" for rival in rivals)
+def _against(*rivals: str) -> dict:
+    """Return what a table shows of the tests of KCEF against rivals, and its columns."""
+    columns = tuple(f"H0: {rival} closer than KCEF" for rival in rivals)
+    return {"shows": {"similarity": {"methods": [*rivals]}}, "columns": columns}
 
 
 def build_table3(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.DataFrame:
@@ -610,21 +603,14 @@ TABLE3 = Artefact(
     __name__,
     name="table3",
     kind="table",
-    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-grouped"]}},
     tolerance=verdicts.VERDICTS,
     build=build_table3,
     draw=draw_table3,
     claims={"K10": claims.kcef_samples_are_closer},
     metric=P_VALUE,
-    columns=_hypotheses("KEF", "NADE", "KEF-grouped"),
     trial="seed",
+    **_against("KEF", "NADE", "KEF-grouped"),
 )
 
-TABLE3_OF_PAIR = replace(
-    TABLE3,
-    name="table3-pair",
-    stage=READINGS,
-    shows={"similarity": {"methods": ["KEF", "NADE", "KEF-pair", "NADE-pair"]}},
-    claims={},
-    columns=_hypotheses("KEF", "NADE", "KEF-pair", "NADE-pair"),
-)
+_OF_PAIR = _against("KEF", "NADE", "KEF-pair", "NADE-pair")
+TABLE3_OF_PAIR = replace(TABLE3, name="table3-pair", stage=READINGS, claims={}, **_OF_PAIR)

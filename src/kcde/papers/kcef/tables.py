@@ -8,7 +8,7 @@ from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -253,10 +253,10 @@ def build_grid(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     Kind `claim`: a panel a claim, of K8 for each NADE; a series a reading; stat is the verdict.
     """
     own = scores[scores["experiment"] == Table1Readings.name]
-    known = [*published.datasets("kcef", "table1"), *published.datasets("dde", "table2")]
-    found = own.groupby("dataset")
-    ordered = [*(name for name in known if name in found.groups), *found.groups]
-    rows = [row for name in dict.fromkeys(ordered) for row in _likelihoods(own, name)]
+    here = set(own["dataset"])
+    known = [*_R_SETS, *published.datasets("dde", "table2"), *sorted(here)]
+    ordered = filter(here.__contains__, dict.fromkeys(known))
+    rows = [row for name in ordered for row in _likelihoods(own, name)]
     tests = ChainMap(*(each.claims for each in registry.ARTEFACTS.values()))
     for reading in (each for each in readings.declared(artefact.paper) if each.choice == "K-grid"):
         under = reading.scores(scores)
@@ -311,15 +311,16 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             target = cells.loc[cells["stat"] == "published", "y"].to_list()
             finite = [*means[np.isfinite(means)], *target] or [0.0]
             high = min(max(finite), min(finite) + _RANGE)
+            inside = means.clip(upper=high).fillna(high)
             for line, look in _lines().items():
-                known = [each for each in line if f"{each}" in means.index]
-                values = [min(means[f"{each}"], high) for each in known]
+                known = [each for each in line if f"{each}" in inside]
                 least = [each.regularization[0] for each in known]
-                axes.plot(least, np.nan_to_num(values, nan=high), markersize=2.5, lw=0.9, **look)
+                values = [inside[f"{each}"] for each in known]
+                axes.plot(least, values, markersize=2.5, lw=0.9, **look)
             for value in target:
                 axes.axhline(value, color=style.BLACK, linewidth=1.0, linestyle=":")
-            if f"{DRAWN}" in means.index:
-                at = DRAWN.regularization[0], np.nan_to_num(min(means[f"{DRAWN}"], high), nan=high)
+            if f"{DRAWN}" in inside:
+                at = DRAWN.regularization[0], inside[f"{DRAWN}"]
                 axes.plot(*at, "s", mfc="none", mec=style.BLACK, markersize=7)
             axes.set_xscale("log")
             axes.margins(y=0.12)
@@ -349,16 +350,10 @@ def _lines() -> dict[tuple, dict]:
 
 
 _BESIDE = {"methods": ["NADE", "NADE-joint", "LSCDE", "epsilon-KDE", "DDE"]}
+_OF_GRID = {"table1_readings": {}, "r_benchmark": _BESIDE}
+_READING = {"name": "table1-readings", "stage": "readings", "below": claims_of_grid}
 
-GRID = Artefact(
-    __name__,
-    name="table1-readings",
-    stage="readings",
-    shows={"table1_readings": {}, "r_benchmark": _BESIDE},
-    build=build_grid,
-    draw=draw_grid,
-    below=claims_of_grid,
-)
+GRID = Artefact(__name__, _OF_GRID, build_grid, draw_grid, **_READING)
 
 
 _DATASETS = published.datasets("kcef", "table2")
@@ -401,6 +396,7 @@ _RULES = {
     "without penalty": [f"{name}-unpenalised" for name in _CODE],
     "converged": ["KCEF-F-converged", "KCEF-F-converged", "KCEF-M-converged"],
 }
+_OF_RULES = dict.fromkeys(chain.from_iterable(_RULES.values()))
 _SAMPLED = [*_CODE[:1], *(f"KCEF-F{rule}-inverse" for rule in ("", "-unpenalised", "-converged"))]
 
 # Panel of the grid data, named by what is fixed in it, to its curves and the label of its axis.
@@ -483,12 +479,7 @@ RULES = Artefact(
     shows={
         "joint": {
             "datasets": [*_DATASETS, *claims.DATASETS],
-            "methods": [
-                *_CODE,
-                *_RULES["without penalty"],
-                *(f"KCEF-{name}" for name in ("F-converged", "F-converged-isotropic")),
-                *("KCEF-M-converged", *_OTHERS, "exact"),
-            ],
+            "methods": [*_OF_RULES, "KCEF-F-converged-isotropic", *_OTHERS, "exact"],
             # One bandwidth for all parents on the grid data: claim K6; and one for each parent on
             # the smallest of the UCI data.
             "only": {
