@@ -24,6 +24,7 @@ BEFORE_FITTING |= {"get_metadata_routing", "get_params", "set_params"}
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
 make = partial(made, fewer=True)
+SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
 def bandwidths(name):
@@ -110,9 +111,6 @@ def test_constant_y_is_refused(estimator, pairs):
     for column, constant in enumerate((0 * Y, np.hstack([Y, 0 * Y + 3.3]))):
         with pytest.raises(ValueError, match=rf"constant .*\[{column}\]"):
             estimator.fit(x, constant)
-
-
-SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
 def assert_finite_or_refused(call, words):

@@ -23,6 +23,12 @@ from kcde.sampling import hmc
 
 TOLERANCE = 1e-9  # of a number, and of the largest where numbers are sums of signed terms
 ROOTS = ("cdf", "crps", "quantile")  # sums and roots, to 1e-7
+# Of those that choose quickly enough for a test: options beside the defaults.
+CHOOSING = {name: {"folds": 2} for name in ("CDO", "SmoothedCME", "SmoothedJDL")}
+CHOOSING |= {name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")}
+CHOOSING |= {"KernelCDE": {}, "LinearGaussian": {}}
+CHOOSING["LikelihoodKCEF"] = {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9}
+METHODS = ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "LSCDE", "SmoothedCME", "SmoothedJDL")
 
 
 def assert_same(found, expected, tolerance=TOLERANCE, what=""):
@@ -135,13 +141,6 @@ def test_what_is_learnt_and_said(name, setting, problem, other_xp):
     both(numbers_of, lambda: estimator_class(name)(**given), X, Y, other_xp)
 
 
-# Of those that choose quickly enough for a test: options beside the defaults.
-CHOOSING = {name: {"folds": 2} for name in ("CDO", "SmoothedCME", "SmoothedJDL")}
-CHOOSING |= {name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")}
-CHOOSING |= {"KernelCDE": {}, "LinearGaussian": {}}
-CHOOSING["LikelihoodKCEF"] = {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9}
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", CHOOSING)
 def test_what_is_chosen(name, pairs, other_xp):
@@ -247,9 +246,6 @@ def test_normalisers(fitted, at_once, monkeypatch):
         other = found.log_normaliser(moved_X)
         assert_same(other.log_z, expected.log_normaliser(X).log_z)
         assert array_namespace(other.stderr) == array_namespace(moved_X)
-
-
-METHODS = ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "LSCDE", "SmoothedCME", "SmoothedJDL")
 
 
 @pytest.fixture
