@@ -1,6 +1,7 @@
 """Hyper-parameters to fit each estimator quickly with, and pairs to fit it to."""
 
 import numpy as np
+import pytest
 
 from kcde.estimators import estimator_class, estimator_names
 
@@ -35,6 +36,13 @@ def make(name, fewer=False, **options):
     """Return an estimator that is quick to fit, or hardly trained at all."""
     known = QUICK.get(name, {}) | (FEWER.get(name, {}) if fewer else {})
     return estimator_class(name)(**known | options)
+
+
+def everything(others, slow=()):
+    """Return an estimator of each class, hardly trained, and others by name, as parameters."""
+    every = {name: make(name, fewer=True) for name in estimator_names()} | others
+    marks = {name: [pytest.mark.nightly] for name in slow}
+    return [pytest.param(each, id=name, marks=marks.get(name, ())) for name, each in every.items()]
 
 
 def some_pairs(rng, n=30, columns=2, noise=0.4):

@@ -15,6 +15,10 @@ from kcde.estimators import Standardised, estimator_class, estimator_names
 
 # The mean of draws, of which there are 1000.
 BY_DRAWS = {"ConditionalRealNVP", "ConditionalMAF"}
+OF_TWO_Y = QUICK.keys() - {"Defensive", "KEF", "LikelihoodKCEF", "NGBoost", "QuantileForest"}
+OF_TWO_Y = [pytest.param(n, marks=[pytest.mark.nightly] * (n == "CDO")) for n in sorted(OF_TWO_Y)]
+CLASSES = {name: estimator_class(name) for name in estimator_names()}
+CLASSES = [each for each in CLASSES.values() if not each.tags.density]
 
 
 @pytest.fixture
@@ -113,10 +117,6 @@ def test_selection_refuses_fewer_rows_than_folds(unfitted):
         type(model)().fit(X[:4], Y[:4])
 
 
-OF_TWO_Y = QUICK.keys() - {"Defensive", "KEF", "LikelihoodKCEF", "NGBoost", "QuantileForest"}
-OF_TWO_Y = [pytest.param(n, marks=[pytest.mark.nightly] * (n == "CDO")) for n in sorted(OF_TWO_Y)]
-
-
 @pytest.mark.parametrize("name", OF_TWO_Y)
 def test_two_dimensional_y_integrates_to_one(name, rng):
     X = rng.standard_normal((40, 1))
@@ -135,10 +135,6 @@ def test_two_dimensional_y_integrates_to_one(name, rng):
     assert model.sample(X[:2], 0, rng).shape == (2, 0, 2)
     moments = model.conditional_expectation(lambda y: np.hstack([y**0, y]), X[:2])
     np.testing.assert_allclose(moments, density @ np.hstack([grid**0, grid]), atol=0.1)
-
-
-CLASSES = {name: estimator_class(name) for name in estimator_names()}
-CLASSES = [each for each in CLASSES.values() if not each.tags.density]
 
 
 @pytest.fixture(params=[each for each in CLASSES if each.tags.target == "continuous"])

@@ -6,17 +6,13 @@ import pytest
 from contracted import densities, make, some_pairs
 from kcde.estimators import estimator_class
 
-BASE = "its base density, which is wider than y"
-NEIGHBOUR = "the nearest rows or leaf, however far"
-LINE = "a mean that goes on along a line"
-NETWORK = "what a network extrapolates"
-OTHERWISE = {
-    **dict.fromkeys(("KCEF", "Defensive"), BASE),
-    **dict.fromkeys(("CDO", "EpsilonKDE", "KernelCDE", "LSCDE"), NEIGHBOUR),
-    **dict.fromkeys(("NGBoost", "QuantileForest", "SmoothedCME"), NEIGHBOUR),
-    **dict.fromkeys(("LinearGaussian", "ResidualKDE"), LINE),
-    **dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP", "NADE"), NETWORK),
+REASONS = {
+    "its base density, which is wider than y": "KCEF Defensive",
+    "the nearest rows": "CDO EpsilonKDE KernelCDE LSCDE NGBoost QuantileForest SmoothedCME",
+    "a mean that goes on along a line": "LinearGaussian ResidualKDE",
+    "what a network extrapolates": "ConditionalMAF ConditionalRealNVP NADE",
 }
+OTHERWISE = {name: reason for reason, names in REASONS.items() for name in names.split()}
 WITH_X = [name for name in densities() if not estimator_class(name).tags.unconditional]
 
 

@@ -10,6 +10,12 @@ from kcde.selection import grouped_kfold
 
 GROUPED = [name for name in estimator_names() if estimator_class(name).tags.grouped]
 PEOPLE, VISITS = 12, 5
+# Every size of NADE would train for minutes; trained for so few epochs, it fits no person.
+FEWER = {
+    "NADE": {"hidden_units": 2, "epochs": 4},
+    "LikelihoodKCEF": {"folds": 3, "regularization": 1e-3, "bandwidth_y": 0.5},
+}
+WITHOUT = ["GaussianProcess", "ConditionalMAF", "LinearGaussian", "QuantileForest"]
 
 
 def visits():
@@ -19,14 +25,6 @@ def visits():
     X = rng.standard_normal((PEOPLE, 2))[person] + 0.05 * rng.standard_normal((len(person), 2))
     Y = rng.standard_normal((PEOPLE, 1))[person] + 0.05 * rng.standard_normal((len(person), 1))
     return X, Y, person
-
-
-# Every size of NADE would train for minutes; trained for so few epochs, it fits no person.
-FEWER = {
-    "NADE": {"hidden_units": 2, "epochs": 4},
-    "LikelihoodKCEF": {"folds": 3, "regularization": 1e-3, "bandwidth_y": 0.5},
-}
-WITHOUT = ["GaussianProcess", "ConditionalMAF", "LinearGaussian", "QuantileForest"]
 
 
 @pytest.mark.parametrize("rows", [np.arange(60), np.arange(0, 60, 3)])

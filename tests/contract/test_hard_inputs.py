@@ -62,22 +62,13 @@ def hard_data():
 DATA = hard_data()
 
 
-def cases():
-    found = []
-    for name in densities():
-        for kind in DATA:
-            slow = name in COMPILED and kind in OTHER_SHAPES
-            slow |= kind not in TELLING.get(name, DATA)
-            marks = [pytest.mark.nightly] * slow
-            found.append(pytest.param(name, kind, id=f"{name}-{kind}", marks=marks))
-    return found
+def case(name, kind):
+    slow = (name in COMPILED and kind in OTHER_SHAPES) or kind not in TELLING.get(name, DATA)
+    return pytest.param(name, kind, id=f"{name}-{kind}", marks=[pytest.mark.nightly] * slow)
 
 
 def integrals(model, X, Y):
-    """∫ p(y|x) dy for rows of x: four Gauss points between nodes that crowd around many places.
-
-    Those are training y, quantiles, and the highest places found.
-    """
+    """∫ p(y|x) dy: Gauss points between nodes that crowd around training y, quantiles and peaks."""
     y = np.unique(np.asarray(Y, dtype=float))
     steps = max(np.ptp(y), 1.0) * np.geomspace(1e-11, 40.0, 100)
 
@@ -116,7 +107,7 @@ def check(model, X, Y):
     return told
 
 
-@pytest.mark.parametrize(("name", "kind"), cases())
+@pytest.mark.parametrize(("name", "kind"), [case(*each) for each in product(densities(), DATA)])
 def test_hard_data_give_a_density_or_an_error_that_names_the_remedy(name, kind):
     X, Y = DATA[kind]
     X = X[:, :0] if estimator_class(name).tags.unconditional else X

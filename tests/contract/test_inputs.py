@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from contracted import QUICK, densities
+from contracted import QUICK, densities, everything
 from contracted import make as made
 from kcde.arrays import to_numpy
 from kcde.estimators import Standardised, estimator_class, estimator_names
@@ -24,6 +24,7 @@ BEFORE_FITTING |= {"get_metadata_routing", "get_params", "set_params"}
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
 make = partial(made, fewer=True)
+SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
 def bandwidths(name):
@@ -32,12 +33,8 @@ def bandwidths(name):
     return [each for each in ("bandwidth_x", "bandwidth_y", "smoothing") if each in known]
 
 
-def everything():
-    """An unfitted estimator of each class, and those that are made of others."""
-    composed = {f"Standardised({name})": Standardised(make(name)) for name in ("LSCDE", "JDL")}
-    composed |= {"JointDensity": JointDensity(make("LSCDE"))}
-    every = {name: make(name) for name in estimator_names()} | composed
-    return [pytest.param(estimator, id=name) for name, estimator in every.items()]
+COMPOSED = {f"Standardised({name})": Standardised(make(name)) for name in ("LSCDE", "JDL")}
+EVERYTHING = everything(COMPOSED | {"JointDensity": JointDensity(make("LSCDE"))})
 
 
 def x_for(estimator, X):
@@ -70,7 +67,7 @@ def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
         assert model.mean(frame).shape == (30, 1)
 
 
-@pytest.mark.parametrize("estimator", everything())
+@pytest.mark.parametrize("estimator", EVERYTHING)
 def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
     X, Y = pairs
     given = {"X": x_for(estimator, X), "Y": Y, "p": 0.5, "level": 0.9, "random_state": 0}
@@ -91,7 +88,7 @@ def test_nothing_answers_before_it_is_fitted(estimator, pairs, rng):
     assert tried > 2
 
 
-@pytest.mark.parametrize("estimator", everything())
+@pytest.mark.parametrize("estimator", EVERYTHING)
 def test_a_model_is_its_own_whatever_becomes_of_the_arrays(estimator, pairs):
     X, Y = x_for(estimator, pairs[0]), pairs[1][:, 0]
     Y = (Y > 0.0) * 1.0 if estimator.tags.target == "binary" else Y
@@ -103,7 +100,7 @@ def test_a_model_is_its_own_whatever_becomes_of_the_arrays(estimator, pairs):
     np.testing.assert_array_equal(answer(model, X, Y), expected)
 
 
-@pytest.mark.parametrize("estimator", everything())
+@pytest.mark.parametrize("estimator", EVERYTHING)
 def test_constant_y_is_refused(estimator, pairs):
     X, Y = pairs
     x = x_for(estimator, X)
@@ -114,9 +111,6 @@ def test_constant_y_is_refused(estimator, pairs):
     for column, constant in enumerate((0 * Y, np.hstack([Y, 0 * Y + 3.3]))):
         with pytest.raises(ValueError, match=rf"constant .*\[{column}\]"):
             estimator.fit(x, constant)
-
-
-SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
 def assert_finite_or_refused(call, words):
@@ -178,7 +172,7 @@ def test_values_behind_a_mask_are_missing(pairs):
             refused(hidden, Y)
 
 
-@pytest.mark.parametrize("estimator", everything())
+@pytest.mark.parametrize("estimator", EVERYTHING)
 def test_names_of_columns_are_kept_and_others_refused(estimator, pairs):
     X, Y = pairs
     if estimator.tags.unconditional:

@@ -18,8 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from contracted import make
-from kcde.estimators import LSCDE, Conformal, Standardised, estimator_names
+from contracted import everything, make
+from kcde.estimators import LSCDE, Conformal, Standardised
 from kcde.selection import contiguous_folds
 
 EXCEPTIONS = {
@@ -31,14 +31,14 @@ EXCEPTIONS = {
 """Checks that every class may fail, with the reason."""
 
 ONE_COLUMN = {"check_supervised_y_2d": "y of one column is y, as everywhere, without a warning"}
-OF_CLASSES = {
+OF_CLASSIFIERS = {
     "check_classifiers_regression_target": "a continuous y is refused by its number of classes",
     "check_classifier_not_supporting_multiclass": "three classes are refused in other words",
     "check_fit2d_1sample": "one row is refused as y of one class",
     "check_requires_y_none": "a missing y is refused by its shape",
 }
 OF_A_CLASS = {
-    "KernelLogisticRegression": ONE_COLUMN | OF_CLASSES,
+    "KernelLogisticRegression": ONE_COLUMN | OF_CLASSIFIERS,
     "DDE": {"check_estimators_pickle": "its networks hold functions of JAX, which have no name"},
     "LikelihoodKCEF": ONE_COLUMN,
     "NGBoost": ONE_COLUMN,
@@ -58,18 +58,12 @@ SLOW = ("CDO", "Defensive", "NADE")
 """Many shapes to compile, or many fits; others are slow in every file, see conftest.py."""
 
 
-def everything():
-    every = {name: make(name, fewer=True) for name in estimator_names()}
-    every["JPDL"] = make("JPDL", degree=1)
-    every |= {kind.__name__: kind(make("LSCDE")) for kind in (Standardised, Conformal)}
-    return [
-        pytest.param(estimator, id=name, marks=[pytest.mark.nightly] * (name in SLOW))
-        for name, estimator in every.items()
-    ]
+OTHERS = {kind.__name__: kind(make("LSCDE")) for kind in (Standardised, Conformal)}
+OTHERS["JPDL"] = make("JPDL", degree=1)
 
 
 @pytest.mark.usefixtures("quickly_compiled")
-@pytest.mark.parametrize("estimator", everything())
+@pytest.mark.parametrize("estimator", everything(OTHERS, SLOW))
 def test_checks_pass_but_for_declared_exceptions(estimator):
     known = EXCEPTIONS | OF_A_CLASS.get(type(estimator).__name__, {})
     with warnings.catch_warnings():

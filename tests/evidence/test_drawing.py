@@ -16,6 +16,10 @@ from kcde.papers import drawing, registry
 
 TRACKED = Path(__file__).parents[2] / "figures"
 CELLS = {("geyser", "KCEF"): made.around(1.2), ("geyser", "LSCDE"): made.around(0.7)}
+COLUMNS = [("across/all_methods", "rank"), ("kcef/table2", "best"), ("jdl/fig4", "y_low")]
+DAMAGED = [(key, lambda csv, c=c: csv.drop(columns=c), f"'{c}'") for key, c in COLUMNS]
+DAMAGED.append(("kcef/fig3", lambda csv: csv[:100], "drawn "))
+DAMAGED.append(("kcef/fig3", lambda csv: csv[:0].T[:0], "table "))
 
 
 def few(scores, test=""):
@@ -74,12 +78,6 @@ def test_all_with_a_csv_are_drawn_again_in_order(tmp_path):
         drawn = [f"{path.relative_to(tmp_path)}" for path in drawing.redraw_all(both, tmp_path)]
         assert drawn == [f"{key}.{suffix}" for key in keys for suffix in ("png", "pdf", "md")]
         assert (tmp_path / drawn[2]).read_text() == (TRACKED / drawn[2]).read_text()
-
-
-COLUMNS = [("across/all_methods", "rank"), ("kcef/table2", "best"), ("jdl/fig4", "y_low")]
-DAMAGED = [(key, lambda csv, c=c: csv.drop(columns=c), f"'{c}'") for key, c in COLUMNS]
-DAMAGED.append(("kcef/fig3", lambda csv: csv[:100], "drawn "))
-DAMAGED.append(("kcef/fig3", lambda csv: csv[:0].T[:0], "table "))
 
 
 @pytest.mark.parametrize(("key", "damage", "said"), DAMAGED)

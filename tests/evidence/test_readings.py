@@ -11,6 +11,7 @@ from kcde.evidence.verdicts import Published, Summary, half_width, judge, summar
 from kcde.papers import published
 from kcde.papers.registry import ARTEFACTS
 
+NLL = "negative_log_likelihood"
 SCORES = pd.DataFrame(
     {
         "experiment": "r_benchmark",
@@ -81,9 +82,6 @@ def test_every_claim_is_decided_by_an_artefact_and_read_as_first_stated():
     every = [each for paper in published.PAPERS for each in readings.declared(paper)]
     read = {claim for each in every if each.choice == readings.FIRST for claim in each.claims}
     assert read == set(claims.loc[claims["first"] != "", "claim"])
-
-
-NLL = "negative_log_likelihood"
 
 
 @pytest.mark.parametrize(

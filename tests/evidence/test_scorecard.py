@@ -21,6 +21,12 @@ from kcde.papers.artefact import FIGURE_COLUMNS
 from kcde.papers.cdo import artefacts
 
 FIGURES = Path(__file__).parents[2] / "figures"
+TABLE1 = registry.ARTEFACTS["kcef/table1"]
+CELLS = {
+    ("geyser", "KCEF"): made.around(1.2, 4),
+    ("geyser", "LSCDE"): [0.7123456789, None, 0.65, 0.7],
+    ("mcycle", "GP-ML"): made.around(1.0, 4),
+}
 
 
 def test_every_number_and_claim_stands_in_it_once_and_pages_are_short_and_need_nothing_else():
@@ -45,9 +51,6 @@ def test_the_report_is_of_one_paper_or_of_all(tmp_path):
     assert 'id="kcef-fig1"' not in page
     with pytest.raises(ValueError, match="kcf"):
         scorecard.report(FIGURES, tmp_path / "no.html", "laptop", "kcf")
-
-
-TABLE1 = registry.ARTEFACTS["kcef/table1"]
 
 
 def test_best_is_lowest_or_not_told_from_it():
@@ -115,13 +118,6 @@ def test_a_box_is_that_of_matplotlib_with_few_outliers_and_what_is_not_finite_co
     assert artefacts.failures(rows, "fold")[0].endswith("folds 2 of CDO (a).")
     (lost,) = artefacts.box_rows(np.array([np.nan]), same)
     assert lost["stat"] == artefacts.FAILED
-
-
-CELLS = {
-    ("geyser", "KCEF"): made.around(1.2, 4),
-    ("geyser", "LSCDE"): [0.7123456789, None, 0.65, 0.7],
-    ("mcycle", "GP-ML"): made.around(1.0, 4),
-}
 
 
 def test_the_table_has_the_same_bytes_in_any_order_and_what_was_written_to_six_digits(tmp_path):

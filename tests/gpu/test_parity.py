@@ -1,12 +1,16 @@
 """What computes where its data are says there what it says on numpy, and how closely."""
 
+import importlib.util
+import os
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from contracted import QUICK, make
-from devices import stand_in
+from devices import ON_GPU, stand_in
 from kcde import panels, scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class, estimator_names
@@ -19,6 +23,12 @@ from kcde.sampling import hmc
 
 TOLERANCE = 1e-9  # of a number, and of the largest where numbers are sums of signed terms
 ROOTS = ("cdf", "crps", "quantile")  # sums and roots, to 1e-7
+# Of those that choose quickly enough for a test: options beside the defaults.
+CHOOSING = {name: {"folds": 2} for name in ("CDO", "SmoothedCME", "SmoothedJDL")}
+CHOOSING |= {name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")}
+CHOOSING |= {"KernelCDE": {}, "LinearGaussian": {}}
+CHOOSING["LikelihoodKCEF"] = {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9}
+METHODS = ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "LSCDE", "SmoothedCME", "SmoothedJDL")
 
 
 def assert_same(found, expected, tolerance=TOLERANCE, what=""):
@@ -131,13 +141,6 @@ def test_what_is_learnt_and_said(name, setting, problem, other_xp):
     both(numbers_of, lambda: estimator_class(name)(**given), X, Y, other_xp)
 
 
-# Of those that choose quickly enough for a test: options beside the defaults.
-CHOOSING = {name: {"folds": 2} for name in ("CDO", "SmoothedCME", "SmoothedJDL")}
-CHOOSING |= {name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF", "LSCDE")}
-CHOOSING |= {"KernelCDE": {}, "LinearGaussian": {}}
-CHOOSING["LikelihoodKCEF"] = {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9}
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", CHOOSING)
 def test_what_is_chosen(name, pairs, other_xp):
@@ -245,9 +248,6 @@ def test_normalisers(fitted, at_once, monkeypatch):
         assert array_namespace(other.stderr) == array_namespace(moved_X)
 
 
-METHODS = ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "LSCDE", "SmoothedCME", "SmoothedJDL")
-
-
 @pytest.fixture
 def other_backend(other_xp, monkeypatch):
     """The name of the other backend; where there is no GPU, another namespace answers to it."""
@@ -292,3 +292,32 @@ def test_a_factor(source, tmp_path, other_backend):
     dataset, node = ("red-wine", 4) if source[0] else ("smoke-joint", 3)
     given = source[1] | {"nodes": (node,), "options": QUICK["KCEF"], "runs": 1}
     assert_same_scores(Factors(dataset, "KCEF-F", "KCEF", **given), tmp_path, other_backend)
+
+
+# A process of its own: which platform JAX computes on is settled once for all in the first.
+_PROGRAM = """
+import cupy, jax, numpy as np
+from kcde.arrays import asarray, to_numpy
+from kcde.estimators._networks.flows import configure
+
+configure()
+values = np.random.default_rng(0).standard_normal((2000, 2000))
+ours, theirs = asarray(values, "cupy"), jax.numpy.asarray(values)
+before, product = to_numpy(ours @ ours), np.asarray(theirs @ theirs)
+assert {device.platform for device in theirs.devices()} == {"gpu"}
+np.testing.assert_allclose(product, before, rtol=1e-3, atol=1e-2)
+free, total = cupy.cuda.runtime.memGetInfo()
+assert free > 0.5 * total, f"{free / total:.0%} of the card is free"
+assert float(asarray(np.ones((4000, 4000)), "cupy").sum()) == 16e6
+np.testing.assert_array_equal(to_numpy(ours @ ours), before)
+"""
+
+
+@ON_GPU[0]
+@ON_GPU[1]
+def test_jax_and_cupy_share_the_card():
+    """In one process: neither takes the memory of the other."""
+    if not any(importlib.util.find_spec(f"jax_cuda{n}_plugin") for n in (12, 13)):
+        pytest.skip("JAX sees no GPU: it has no plugin")
+    environment = os.environ | {"JAX_PLATFORMS": "cuda"}
+    subprocess.run([sys.executable, "-c", _PROGRAM], check=True, env=environment)

@@ -32,6 +32,10 @@ for _weights in ("signed", "constrained", "projected"):
     DONUT |= {f"LSCDE-package-{_weights}": (0.06, 0.03), f"LSCDE-{_weights}": (0.06, 0.03)}
 # Method to the median errors of mean and standard deviation of the traffic.
 TRAFFIC = {"CDO": (0.05, 0.1), "LSCDE": (0.3, 0.6)} | dict.fromkeys(claims.FLOWS, (0.1, 0.2))
+C1, C2, C3 = claims.smallest, claims.lscde_far_worse, claims.competitive
+C4, C5 = claims.fast_through_distinct_inputs, claims.tracks_the_test_data
+C6 = claims.clipping_is_the_cause
+FIRST = {"test": "first"}
 
 
 def rows(experiment, dataset, method, values, folds=10, n=(12636, 1404), **setting):
@@ -81,12 +85,6 @@ def simulated(seconds=0.4, difference=3e-12, pairs=32_256):
 def weights(clipped=0.85, **errors):
     package = {f"LSCDE-package-{name}": error for name, error in errors.items()}
     return made({"LSCDE": clipped} | package)
-
-
-C1, C2, C3 = claims.smallest, claims.lscde_far_worse, claims.competitive
-C4, C5 = claims.fast_through_distinct_inputs, claims.tracks_the_test_data
-C6 = claims.clipping_is_the_cause
-FIRST = {"test": "first"}
 
 
 @pytest.mark.parametrize(

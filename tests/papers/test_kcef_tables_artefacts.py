@@ -13,6 +13,11 @@ from kcde.papers import published, registry
 from kcde.papers.kcef import claims, tables
 
 SETS = published.datasets("kcef", "table1")
+P_VALUES = {("parkinsons", "KEF"): 0.52, ("parkinsons", "NADE"): 0.011}
+P_VALUES |= {("red-wine", "KEF"): 8e-4, ("red-wine", "NADE"): 0.33}
+K7, K8, K9 = claims.kcef_beats_lscde, claims.nade_loses_to_kcef, claims.kcef_after_nade
+K10, K12 = claims.kcef_samples_are_closer, claims.converges_at_the_rates
+NADE, BAD = ("parkinsons", "NADE"), {("parkinsons", "NADE", "as-published"): 1.06}
 
 
 def differing(method, rival, sure, unsure=0):
@@ -48,10 +53,6 @@ def joint_densities(changes=None):
     return frame({key: mean + wave * (1 + 0.1 * len(key[1])) for key, mean in known.items()})
 
 
-P_VALUES = {("parkinsons", "KEF"): 0.52, ("parkinsons", "NADE"): 0.011}
-P_VALUES |= {("red-wine", "KEF"): 8e-4, ("red-wine", "NADE"): 0.33}
-
-
 def similarity(changes=None, r_hats=None, suffix=""):
     """Scores of the four tests; `changes` has (data set, rival[, variant]) to a p-value."""
     cells = {}
@@ -82,11 +83,6 @@ def powers(of_bound, constants=(0.03, 0.1, 1.0), absolute=False):
         for n in (100, 200, 400)
     ]
     return pd.DataFrame(rows).assign(variant="as-published", experiment="consistency")
-
-
-K7, K8, K9 = claims.kcef_beats_lscde, claims.nade_loses_to_kcef, claims.kcef_after_nade
-K10, K12 = claims.kcef_samples_are_closer, claims.converges_at_the_rates
-NADE, BAD = ("parkinsons", "NADE"), {("parkinsons", "NADE", "as-published"): 1.06}
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,6 @@ MADE = [
     key if key in QUICK else pytest.param(key, marks=pytest.mark.nightly)
     for key in (f"{paper}/{each}" for paper, own in KEYS.items() for each in own.split())
 ]
-
-
 WHOLE = cache(lambda: scores.read([PACKED]))
 
 

@@ -29,6 +29,7 @@ FLOORS = [
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or path.stem[0] != "_")
+HOMES = {"cupy": "arrays.py", "jax|optax|numba": "estimators/_networks/*.py", "snakemake": "none"}
 
 
 @cache
@@ -80,9 +81,6 @@ def test_no_paper_imports_the_artefacts_of_another():
         if f"kcde.papers.{other}" in path.read_text()
     }
     assert not sorted(crossing)
-
-
-HOMES = {"cupy": "arrays.py", "jax|optax|numba": "estimators/_networks/*.py", "snakemake": "none"}
 
 
 @pytest.mark.parametrize(("packages", "home"), HOMES.items())

@@ -11,6 +11,9 @@ from kcde.joint import JointDensity
 from kcde.memory import InsufficientMemory
 from kcde.methods import METHODS, Method, shown
 
+JOB = ("r_benchmark", "smoke-linear")
+MINE = '{"Mine": {"estimator": "LSCDE", "options": {"folds": 2, "n_centres": 10}}}'
+
 
 def test_every_class_is_a_method_of_its_own_name():
     for name in estimator_names():
@@ -92,10 +95,6 @@ def test_a_wrong_definition_is_named_and_defines_nothing(defined):
         with pytest.raises(ValueError, match=words):
             defined({"Mine": said})
         assert "Mine" not in METHODS
-
-
-JOB = ("r_benchmark", "smoke-linear")
-MINE = '{"Mine": {"estimator": "LSCDE", "options": {"folds": 2, "n_centres": 10}}}'
 
 
 @pytest.fixture

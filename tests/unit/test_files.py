@@ -12,7 +12,7 @@ import pytest
 from kcde import scores
 from kcde.files import atomic, read_object, staged
 
-ROOT = Path(__file__).parents[2]
+same = runpy.run_path(f"{Path(__file__).parents[2]}/tools/same.py")["main"]
 
 
 def test_a_file_appears_whole_with_its_folders(tmp_path):
@@ -104,8 +104,7 @@ def test_arrays_are_those_that_were_written(tmp_path):
 
 def test_information_is_that_which_was_written(tmp_path):
     path = written(tmp_path)
-    beside = path.with_suffix(".json")
-    said = scores.information(path)
+    beside, said = path.with_suffix(".json"), scores.information(path)
     assert said["rows"] == 3
     for content in ("", "[]", "{}", json.dumps(said), beside.read_text().replace("3", "4")):
         beside.write_text(content)
@@ -119,9 +118,6 @@ def test_damaged_split_scores_are_named_with_the_remedy(tmp_path, damage):
     path.write_bytes(damage(gzip.compress(bytes(range(256)) * 40, mtime=0)))
     with pytest.raises(ValueError, match=r"scores\.csv\.gz.*run its job again"):
         scores.read([path])
-
-
-same = runpy.run_path(f"{ROOT}/tools/same.py")["main"]
 
 
 def write(path, content):

@@ -67,10 +67,7 @@ def test_what_is_asked_of_htcondor(tmp_path):
 
 @pytest.fixture
 def answering(tmp_path, monkeypatch):
-    """Return a function that replaces every command of the schedulers by one answer.
-
-    What they were called with stands in `called`.
-    """
+    """Return a function that gives all commands of schedulers one answer; calls go to `called`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     (tmp_path / "bin").mkdir()

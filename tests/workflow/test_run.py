@@ -1,6 +1,7 @@
 """What Snakemake does: runs of small targets in a copy of the project."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,25 +15,6 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.nightly, pytest.mark.workflow]
 FIG3 = "results/smoke/figures/kcef/fig3.png"
 FILES = {"fig3.csv", "fig3.md", "fig3.png", "fig3.pdf"}
-COIN = '''
-from dataclasses import dataclass
-from typing import ClassVar
-
-from kcde.experiments.base import Experiment, Outcome, sized
-
-
-@dataclass(frozen=True)
-class Coin(Experiment):
-    """The share of heads."""
-
-    name: ClassVar[str] = "coin"
-    repeated: ClassVar = ("repetitions",)
-
-    repetitions: int = sized(2, 10, 100, "How often it is tossed.")
-
-    def outcome(self, unit):
-        return Outcome([self.row(unit, metric="heads", value=unit % 2, unit="1")])
-'''
 
 
 def test_a_job_runs_again_when_its_code_changes_and_no_other(project):
@@ -93,13 +75,14 @@ def test_scores_do_not_depend_on_shards(project):
 
 
 def test_an_experiment_is_one_file(fresh):
-    source = fresh.folder / "src"
-    (source / "kcde/experiments/coin.py").write_text(COIN)
-    command = [sys.executable, "-m", "kcde", "run", "coin", "--scale", "smoke", "-o", "coin.csv"]
-    here = {"cwd": fresh.folder, "env": os.environ | {"PYTHONPATH": str(source)}}
-    subprocess.run(command, check=True, **here)
-    assert pd.read_csv(fresh.folder / "coin.csv")["value"].tolist() == [0, 1]
-    assert "fit coin" in fresh.run("results/smoke/scores/coin.csv")
+    page = (ROOT / "docs/howto/paper.md").read_text()
+    (example,) = re.findall(r"```python[^\n]*\n(@dataclass.*?)```", page, re.DOTALL)
+    head = "from dataclasses import dataclass\n"
+    head += "from kcde.experiments.base import Experiment, Outcome, sized\n"
+    (fresh.folder / "src/kcde/experiments/coin.py").write_text(head + example)
+    scores = "results/smoke/scores/coin.csv"
+    assert "fit coin" in fresh.run(scores)
+    assert pd.read_csv(fresh.folder / scores)["value"].tolist() == [0, 1]
 
 
 def test_nothing_to_verify_and_a_report_of_what_is_tracked(fresh):

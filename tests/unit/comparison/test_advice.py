@@ -11,6 +11,10 @@ OVERLAP = 0.25
 WOBBLE = np.array([0.02, -0.01, 0.03, -0.02, 0.01, -0.03])
 SCORES = {"MarginalKDE": -1.4 + WOBBLE, "KCEF": -0.6 + WOBBLE[::-1], "LSCDE": -0.5 + WOBBLE}
 REASON = f"stopped after 9s: {REMEDY}"
+SAME = SCORES | {"KCEF": -0.501 + WOBBLE + 0.1 * WOBBLE[::-1]}
+CLOSE = SCORES | {"KCEF": -0.505 + WOBBLE[::-1]}
+WORTHLESS = {"MarginalKDE": SCORES["LSCDE"], "LSCDE": SCORES["LSCDE"] - 0.001}
+NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
 
 
 def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", **given):
@@ -70,12 +74,6 @@ def test_a_method_that_failed_is_ranked_last_and_not_advised():
     assert list(table["method"])[:3] == ["KCEF", "MarginalKDE", "LSCDE"]
     assert table["failed"][2] == 1
     assert advice.method == "KCEF"
-
-
-SAME = SCORES | {"KCEF": -0.501 + WOBBLE + 0.1 * WOBBLE[::-1]}
-CLOSE = SCORES | {"KCEF": -0.505 + WOBBLE[::-1]}
-WORTHLESS = {"MarginalKDE": SCORES["LSCDE"], "LSCDE": SCORES["LSCDE"] - 0.001}
-NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from kcde.methods import key_of, shown
 from kcde.tabular import check
 
 GP = "GaussianProcess-ML"
+A, B = GP, "LSCDE-exact"
 EVIL = '<script>alert("1")</script>&$x'
 
 
@@ -191,9 +192,6 @@ def run(plan, monkeypatch):
         return running.run(plan, list(seconds), budget, lambda line: None)
 
     return run
-
-
-A, B = GP, "LSCDE-exact"
 
 
 # Two splits of both on 500 and on 2000 rows take 20 s, those on 4800 further 38 s.

@@ -35,6 +35,9 @@ BUNDLED = {
 }
 
 TEXT = b"b,y,a\n7,1.5,4\n8,2.5,5\n9,3.5,6\n"
+DAYS = [19261231, 19270103, 19270104, 19270105, 20221230, 20230103]
+RETURNS = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]]
+RATES = [[0.5], [0.1], [0.2], [0.3], [0.4], [0.5]]
 
 
 @pytest.fixture
@@ -159,11 +162,6 @@ def test_smoke_data_have_the_same_bytes_on_every_run_and_are_read(tmp_path, monk
     sizes = {name: load(name, tmp_path / "a", written).X.shape for name in catalogue.read(written)}
     assert sizes["smoke-mixed"] == (90, 2)
     assert sizes["smoke-terrain"] == (340, 2)
-
-
-DAYS = [19261231, 19270103, 19270104, 19270105, 20221230, 20230103]
-RETURNS = [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]]
-RATES = [[0.5], [0.1], [0.2], [0.3], [0.4], [0.5]]
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from kcde.data.made_up import correlation_of, gaussian_random_pairs
 from kcde.data.names import PLANAR
 from kcde.seeding import rng_of
 
+REACH = {"two-moons": 5.0, "two-moons-code": 5.0, "ring": 6.0, "grid": 2.0}
+CELLS = 600
+
 
 def midpoints(reach, cells):
     """Midpoints (cells²,) of a square around the origin, and the area of a cell."""
@@ -132,10 +135,6 @@ def test_donut_densities_are_those_of_the_mixture(x):
     assert over_y == pytest.approx(made_up.donut_marginal_density(x), rel=1e-9)
     conditional = made_up.donut_conditional_density(x, nodes)
     assert conditional.sum() * cell == pytest.approx(1.0, rel=1e-9)
-
-
-REACH = {"two-moons": 5.0, "two-moons-code": 5.0, "ring": 6.0, "grid": 2.0}
-CELLS = 600
 
 
 def planar_by_hand(name, y):

@@ -16,8 +16,6 @@ from naive import cdo_weights
 NAMES = ("bandwidth_x", "bandwidth_y", "regularization", "output_regularization")
 GIVEN = dict(zip(NAMES, (0.8, 0.3, 1e-3, 0.05), strict=True)) | {"reference": 40}
 AXIS = np.linspace(-12.0, 12.0, 4001)[:, None]
-
-
 laplace = partial(laplacian_kernel, gamma=1.0 / 0.8)
 gaussian = partial(rbf_kernel, gamma=0.5 / 0.8**2)
 

@@ -20,6 +20,8 @@ from kcde.metrics import mmd2_biased
 from naive import slopes
 
 QUICK = {"iterations": 200, "validation": 0, "learning_rate": 2e-3}
+WIDTHS, WEIGHT, STD = (np.array([0.8, 1.3]), np.array([0.5])), 0.5, 2.0
+LINE = np.linspace(-16.0, 16.0, 1501)
 
 
 @pytest.fixture(scope="module")
@@ -261,10 +263,6 @@ def test_a_large_objective_must_last_to_count_as_divergence(objectives, states, 
         state = (np.full(1, states[k] if states else float(k)),)
         assert training.goes_on(100 * k, state, (objective, 0.1)) == (100 * k != diverged)
     assert (training.diverged, training.iteration) == (diverged, kept)
-
-
-WIDTHS, WEIGHT, STD = (np.array([0.8, 1.3]), np.array([0.5])), 0.5, 2.0
-LINE = np.linspace(-16.0, 16.0, 1501)
 
 
 @pytest.fixture(scope="module")

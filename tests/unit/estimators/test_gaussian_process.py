@@ -13,8 +13,6 @@ from kcde.estimators import GaussianProcess, gaussian_process
 from kcde.estimators._shared import marginal_likelihood as tuning
 
 GIVEN = {"bandwidth_x": [0.9, 0.6], "signal_std": 1.3, "noise_std": 0.35}
-
-
 matern = partial(Matern, nu=1.5)
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import pdist
 from scipy.stats import norm
 
+from contracted import some_pairs
 from kcde.estimators import CME, JDL, JPDL, SmoothedCME, SmoothedJDL
 from kcde.estimators import smoothed as smoothing
 from kcde.estimators._low_rank.basis import PolynomialBasis
@@ -19,15 +20,10 @@ BOTH = [(SmoothedJDL, JDL), (SmoothedCME, CME)]
 smoothed_and_plain = pytest.mark.parametrize(("smoothed", "plain"), BOTH)
 
 
-def linear_pairs(rng, n):
-    X = rng.standard_normal((n, 1))
-    return X, 0.8 * X + 0.6 * rng.standard_normal((n, 1))
-
-
 @pytest.mark.parametrize("regularization", [1e-3, 0.1])
 @pytest.mark.parametrize("polynomials", [False, True])
 def test_equals_the_solution_in_n_squared_dimensions(rng, polynomials, regularization):
-    X, Y = linear_pairs(rng, 24)
+    X, Y = some_pairs(rng, 24, 1)
     model, grams = JDL(0.8, 0.6, regularization, tolerance=1e-13), ()
     if polynomials:
         model = JPDL(2, regularization)
@@ -146,7 +142,7 @@ def test_what_cannot_be_learnt_evaluated_or_drawn_is_said(many, monkeypatch):
 
 @smoothed_and_plain
 def test_smoothed_is_a_mixture_around_the_support(rng, smoothed, plain):
-    X, Y = linear_pairs(rng, 120)
+    X, Y = some_pairs(rng, 120, 1)
     model, weighing = smoothed(1.0, 0.8, 1e-3, 0.3).fit(X, Y), plain(1.0, 0.8, 1e-3).fit(X, Y)
     weights = np.maximum(weighing.weights(X[:5]), 0.0)
     bumps = norm.pdf(Y[:5], weighing.support_.T, 0.3)
@@ -159,7 +155,7 @@ def test_scores_of_the_grid_equal_a_loop_over_candidates(rng, smoothed, plain, m
     # Blocks of fewer rows than are held out.
     blocks = smoothing.row_blocks
     monkeypatch.setattr(smoothing, "row_blocks", lambda n, width, like: blocks(n, 2**15, like=like))
-    X, Y = linear_pairs(rng, 120)
+    X, Y = some_pairs(rng, 120, 1)
     model = smoothed(random_state=3).fit(X, Y)
     found, expected = model.cv_results_, 0.0
     for held_out in model._kfold(np.arange(120), 5, rng_of("selection", 3)):

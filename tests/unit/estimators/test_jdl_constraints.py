@@ -52,10 +52,7 @@ def test_two_multipliers_equal_the_quadratic_program_in_the_parts_of_h(shape, sc
     assert solved.iterations == 0 or scale > 1e-4  # no inequality binds
 
 
-COUNTS = [20, pytest.param(1000, marks=pytest.mark.nightly)]
-
-
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize("count", [20, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_every_problem_with_ties_is_solved(count):
     """Rows of few values, where kinks of the dual are shared by many coefficients."""
     rng = np.random.default_rng(count)

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from contracted import some_pairs
 from kcde.estimators import KCEF
 from kcde.estimators._kcef import score as scores
 from kcde.estimators._kcef import score_matching
@@ -18,15 +19,10 @@ THETA = np.log([1.2, 0.8, 0.7, 1e-2])
 NOTHING = rules.Hyperparameters(None, None, None)
 
 
-def sample(rng, n):
-    X = rng.standard_normal((n, 2))
-    return X, np.sin(X[:, :1]) + 0.2 * X[:, 1:] + 0.4 * rng.standard_normal((n, 1))
-
-
 @pytest.fixture
 def larger(rng):
     """120 pairs, so that the score has its minimum inside the bounds."""
-    return HeldOutScore(*sample(rng, 120), kfold(120, 5, rng), 2.0)
+    return HeldOutScore(*some_pairs(rng, 120), kfold(120, 5, rng), 2.0)
 
 
 def evaluate(score, theta):
@@ -51,7 +47,7 @@ def test_value_equals_refitting_every_fold(pairs, rng, count):
 @pytest.mark.parametrize(("n", "block", "parts"), [(31, 40, 5), (31, 1, 2), (100, 1000, 7)])
 def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, whole, n, block, parts):
     monkeypatch.setattr("kcde.arrays._CACHED", block)
-    (X, Y), folds = sample(rng, n), kfold(n, parts, rng)
+    (X, Y), folds = some_pairs(rng, n), kfold(n, parts, rng)
     value, slope = evaluate(HeldOutScore(X, Y, folds, 2.0), THETA)
     monkeypatch.setattr(scores, "_WHOLE", whole)
     for xp in (np, other_xp):
@@ -132,10 +128,7 @@ def test_early_stopping_holds_out_neighbours(rng):
 
 
 def held(monkeypatch, module, *steps):
-    """Return the most bytes that the last of some steps held, and those planned for in a module.
-
-    Each step is given what the one before returned.
-    """
+    """Return the most bytes that the last of some steps, each given the last, held and planned."""
     plans, found = [], None
     note = lambda like, what, n, size, **_: plans.append(8 * size(n))  # noqa: E731
     monkeypatch.setattr(module, "require_memory", note)
@@ -150,7 +143,7 @@ def held(monkeypatch, module, *steps):
 def test_a_step_by_blocks_holds_what_is_planned(rng, monkeypatch):
     monkeypatch.setattr("kcde.arrays._CACHED", 1 << 13)
     monkeypatch.setattr(scores, "_WHOLE", 0)
-    given = *sample(rng, 900), kfold(900, 5, rng), 2.0
+    given = *some_pairs(rng, 900), kfold(900, 5, rng), 2.0
     steps = lambda _: HeldOutScore(*given), lambda score: score(np.ones(2), 1.0, 1e-2)
     peak, plan = held(monkeypatch, scores, *steps)
     assert 0.9 * plan < peak < plan

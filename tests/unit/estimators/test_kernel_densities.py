@@ -11,6 +11,9 @@ from kcde.estimators import EpsilonKDE, KernelCDE, LinearGaussian, MarginalKDE, 
 from kcde.estimators.baselines import FACTORS, LeaveOneOut
 from naive import epsilon_kde_density, slopes
 
+# statsmodels draws at random where nobody asks, and says that it will do so in another way.
+pytestmark = pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
+
 
 def left_out(X, Y, regularization):
     """What is left of each y by scikit-learn's regression on all other rows."""
@@ -64,10 +67,6 @@ def test_marginal_bandwidth_has_the_largest_leave_one_out_likelihood(rng, groups
     np.testing.assert_allclose(model.cv_results_["score"], score)
     assert model.bandwidth_y_[0] == pytest.approx(FACTORS[np.argmax(score)] * Y.std())
     assert 0 < np.argmax(score) < len(FACTORS) - 1
-
-
-# statsmodels draws at random where nobody asks, and says that it will do so in another way.
-pytestmark = pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
 
 
 def curve(rng, n=60):

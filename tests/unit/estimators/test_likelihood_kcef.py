@@ -177,10 +177,7 @@ def test_the_curvature_is_the_mean_conditional_covariance(features):
 
 
 class _Hill:
-    """Stands for `HeldOut`: one summit on the grid, whose λ is 1e-4.
-
-    A longer path of λ scores better, as an unfinished fit does.
-    """
+    """Stands for `HeldOut`: a summit of λ = 1e-4; longer paths score better, as unfinished fits."""
 
     X, ranks = np.zeros((4, 2)), (100, 20)
 

@@ -33,11 +33,6 @@ def triples():
     return X, np.hstack([first, np.abs(first) - 0.8 + 0.3 * noise[1], noise[2]])
 
 
-@pytest.fixture(scope="module")
-def fitted(triples):
-    return NADE(**QUICK).fit(*triples)
-
-
 def naive_log_density(network, x, y, order):
     """log Π_i p(y_{o_i} | x, y_{o_<i}) of one point: a loop over the order and the components."""
     (W_1, b_1), (W_2, b_2) = network.hidden
@@ -58,8 +53,8 @@ def naive_sum(network, X, Y):
     return sum(naive_log_density(network, x, y, range(len(y))) for x, y in zip(X, Y, strict=True))
 
 
-def test_density_equals_a_naive_loop_over_each_order(fitted, triples):
-    X, Y = triples[0][:5], triples[1][:5]
+def test_density_equals_a_naive_loop_over_each_order(triples):
+    fitted, X, Y = NADE(**QUICK).fit(*triples), triples[0][:5], triples[1][:5]
 
     def naive(order):
         return [naive_log_density(fitted.network_, *each, order) for each in zip(X, Y, strict=True)]

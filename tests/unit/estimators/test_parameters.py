@@ -52,8 +52,6 @@ WRONG = [
     (kcde.SmoothedCME, {"smoothing": [0.3, 0.3]}, {"regularization": -1.0}),
     (kcde.SmoothedJDL, {"smoothing": 0.0}, {"regularization": 0.0}),
 ]
-
-
 WRONG = [(kind, options) for kind, *each in WRONG for options in each]
 
 

@@ -9,6 +9,9 @@ from contracted import some_pairs
 from kcde.estimators import CDO, LSCDE, EpsilonKDE
 from kcde.estimators._shared.floored import Normal, StudentT
 
+MIXTURES = [(cls, name) for cls in (CDO, LSCDE) for name in ("clipped", "signed", "projected")]
+OTHERS = {CDO: {"output_regularization": 0.05, "reference": 40}, LSCDE: {"n_centres": 20}}
+
 
 @pytest.mark.parametrize("sigma", [0.01, 0.3])
 def test_mixtures_with_common_centres_by_pairs_and_by_nodes(sigma):
@@ -40,10 +43,6 @@ def test_location_scale_densities_are_those_of_scipy_and_scoringrules(degrees):
     if degrees:
         expected = scoringrules.crps_t(y, degrees, 0.3, 1.7)
         np.testing.assert_allclose(density.crps(y), expected, rtol=1e-10)
-
-
-MIXTURES = [(cls, name) for cls in (CDO, LSCDE) for name in ("clipped", "signed", "projected")]
-OTHERS = {CDO: {"output_regularization": 0.05, "reference": 40}, LSCDE: {"n_centres": 20}}
 
 
 @pytest.mark.parametrize(("cls", "weights"), [*MIXTURES, (LSCDE, "constrained")])

@@ -7,11 +7,9 @@ import pytest
 from scipy.stats import lognorm, norm
 from sklearn.base import clone
 
-from contracted import make
 from kcde.estimators import KCEF, Conformal, Defensive, GaussianProcess, Standardised
 from kcde.estimators._kcef.selection import CheckedRule, _interpolated, _LikelihoodSearch
 from kcde.estimators.log_scaled import LogScaled
-from kcde.experiments import methods
 from kcde.selection import complement, kfold
 
 matplotlib.use("Agg")
@@ -155,11 +153,3 @@ def test_interpolated_nodes_and_the_normaliser_are_those_of_a_fine_grid():
     assert np.isinf(rule.log_normaliser(1000.0 * peaked[None])).all()
     fine = np.linspace(rule.nodes[0], rule.nodes[-1], 4 * (len(rule.nodes) - 1) + 1)
     np.testing.assert_allclose(_interpolated(T(rule.nodes)), T(fine), atol=1e-6)
-
-
-def test_tags_are_those_of_the_estimator_inside():
-    assert Defensive.tags.array_api
-    assert not Defensive(make("NADE")).tags.array_api
-    assert Defensive(make("KEF")).tags.unconditional
-    assert not Defensive(make("DDE")).tags.exact_sampler
-    assert methods.backend_of(Defensive(make("NADE")), "numpy") == "numpy"

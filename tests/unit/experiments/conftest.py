@@ -1,24 +1,17 @@
 """What several experiments are tested on: made-up data, and arrays that stay off the host."""
 
 import json
-from typing import NamedTuple
+from collections import namedtuple
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from devices import stand_in
 from kcde import scores
 from kcde.experiments.runner import run
 
-
-class Done(NamedTuple):
-    """What a job wrote."""
-
-    frame: pd.DataFrame
-    arrays: dict
-    info: dict
-    out: object
+Done = namedtuple("Done", ["frame", "arrays", "info", "out"])
+"""What a job wrote."""
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,10 @@ from kcde.experiments.large_n import LargeN
 from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 
+GIVEN = {"bandwidth_x": 1.5, "bandwidth_y": 0.8, "regularization": 1e-3, "rank_x": 20}
+PAIRS = failure_case.pairs()
+DISJOINT, OVERLAPPING = PAIRS["disjoint-supports"], PAIRS["overlapping-supports"]
+
 
 def test_memory_that_is_taken_is_seen():
     code = "import numpy as np; from kcde.experiments._measured_fit import peak_memory as peak;"
@@ -73,9 +77,6 @@ def test_every_fit_is_given_its_hyper_parameters_and_what_fails_is_a_row(launch,
     assert set(failed.loc[failed["dim"] == 20, "detail"]) == {"its process was killed by signal 9"}
 
 
-GIVEN = {"bandwidth_x": 1.5, "bandwidth_y": 0.8, "regularization": 1e-3, "rank_x": 20}
-
-
 def test_the_gap_is_that_of_a_fit_by_hand(launch):
     job = ("bimodal-2-60", "LikelihoodKCEF")
     frame, *_ = launch(LargeN, *job, options=GIVEN, test_rows=40)
@@ -89,10 +90,6 @@ def test_the_gap_is_that_of_a_fit_by_hand(launch):
     assert gap["stderr"] == pytest.approx(difference.std(ddof=1) / np.sqrt(40))
     (loss,) = frame[frame["metric"] == "negative_log_likelihood"]["value"]
     assert loss == pytest.approx(-found.mean())
-
-
-PAIRS = failure_case.pairs()
-DISJOINT, OVERLAPPING = PAIRS["disjoint-supports"], PAIRS["overlapping-supports"]
 
 
 @pytest.mark.parametrize("component", [*DISJOINT, *OVERLAPPING])

@@ -26,6 +26,7 @@ KEYS = ["variant", "setting", "split", "metric", "n_train"]
 
 QUICK = {"options": {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}}
 NARROW = {"options": {"bandwidth_x": 0.4, "bandwidth_y": 0.4, "regularization": 0.01}}
+BASIS = {"options": {"n_basis": 10, "bandwidth_y": 0.7, "regularization": 1e-2}}
 COARSE = {"options": {"reference": 30}}
 TWO = {"points": 2}
 GRID = {"bandwidth_factors": (1.0, 2.0), "regularizations": (1e-4, 1e-1), "test_rows": 20}
@@ -57,10 +58,7 @@ CASES = {
     "moments gaussian-1-200-laws JDL-clipped": GRID | {"laws": ("normal-1", "uniform-1")},
     "moments gaussian-1-200-factors JDL": PAIRS | {"largest_factors": (1.0,)},
     "moments gaussian-1-200-fewer JDL": PAIRS | {"tuning_rows": 50, "validation_rows": 7},
-    "planar ring KEF": {
-        "samples": 100,
-        "options": {"n_basis": 10, "bandwidth_y": 0.7, "regularization": 1e-2},
-    },
+    "planar ring KEF": {"samples": 100} | BASIS,
     "portfolio portfolios-2-300 JDL": FEW,
     "portfolio portfolios-2-300 CME": FEW,
     "portfolio portfolios-2-300 KLR": FEW,

@@ -26,6 +26,13 @@ from kcde.seeding import rng_of
 QUICK = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
 FACTORS = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE", "options": QUICK}
 FACTORS |= {"runs": 2}
+SMALL = {"dataset": "smoke-joint", "seeds": 2, "samples": 60, "graph": "full", "options": QUICK}
+KCEF_F = SMALL | {"method": "KCEF-F", "estimator": "KCEF"}
+INVERSE = KCEF_F | {"method": "KCEF-F-inverse"}
+LSCDE_F = SMALL | {"method": "LSCDE-F", "estimator": "LSCDE"}
+OPTIONS = {"base": "uniform", "bandwidth_scale": 0.1, "hidden_units": 8, "latent": 4}
+OPTIONS |= {"validation": 0, "batch_size": 20}
+JOB = {"dataset": "grid", "method": "DDE", "iterations": 100, "options": OPTIONS}
 
 
 @pytest.fixture
@@ -142,12 +149,6 @@ def test_each_run_and_dimension_is_a_network_scored_in_all_orders(launch, monkey
         np.testing.assert_allclose(by_order[0], found, atol=0.05)
 
 
-SMALL = {"dataset": "smoke-joint", "seeds": 2, "samples": 60, "graph": "full", "options": QUICK}
-KCEF_F = SMALL | {"method": "KCEF-F", "estimator": "KCEF"}
-INVERSE = KCEF_F | {"method": "KCEF-F-inverse"}
-LSCDE_F = SMALL | {"method": "LSCDE-F", "estimator": "LSCDE"}
-
-
 def test_hamiltonian_and_inverse_sampling_have_one_distribution(rng):
     """Of a bent, heteroscedastic pair and a third coordinate that follows."""
     x = rng.standard_normal(80)
@@ -245,11 +246,6 @@ def test_variants_differ_in_what_is_compared_and_state_the_worse_mixing(launch, 
         assert found[variant, "p_value", 1] == pytest.approx(expected, rel=1e-8)
         assert found[variant, "r_hat", 0] == (1.05 if variant == "exact-draws" else 1.1)
         assert found[variant, "divergence_rate", 0] == 0.03
-
-
-OPTIONS = {"base": "uniform", "bandwidth_scale": 0.1, "hidden_units": 8, "latent": 4}
-OPTIONS |= {"validation": 0, "batch_size": 20}
-JOB = {"dataset": "grid", "method": "DDE", "iterations": 100, "options": OPTIONS}
 
 
 def test_discrepancy_is_the_unbiased_one_with_the_bandwidth_of_f(launch):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from kcde import scores
-from kcde.estimators import DDE, KCEF, LSCDE, NADE
-from kcde.experiments import experiment, methods, runner
+from kcde.estimators import DDE, KCEF, LSCDE, NADE, Defensive
+from kcde.experiments import experiment, methods
 from kcde.experiments.base import SCALES, Experiment, Outcome, parameter, sized
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.experiments.runner import run
@@ -49,7 +49,7 @@ def in_shards(job, folder, count):
     return [*parts.values()]
 
 
-def test_a_job_has_the_sizes_of_its_scale():
+def test_a_job_has_the_sizes_of_its_scale_and_is_made_of_plain_values():
     assert [Thirds.at(scale).repetitions for scale in SCALES] == [2, 7, 20]
     assert Thirds.at("smoke", repetitions=5).repetitions == 5
     assert Thirds().count() == COUNT
@@ -57,9 +57,6 @@ def test_a_job_has_the_sizes_of_its_scale():
     assert (fitted.splits, fitted.evaluation, fitted.estimator) == (20, "test-half", "DDE")
     assert fitted.options["iterations"] == 50_000
     assert fitted.options["bandwidth_scale"] == 0.5
-
-
-def test_a_job_is_made_of_plain_values():
     made = Thirds.at("laptop", **json.loads('{"factors": [2, 0.5], "data_dir": "raw"}'))
     assert made.factors == (2.0, 0.5)
     assert [type(each) for each in made.factors] == [float, float]
@@ -85,19 +82,6 @@ def test_what_is_wrong_is_refused_by_its_name(made, words):
         made()
 
 
-@pytest.mark.parametrize("count", [3, 9])
-def test_shards_together_are_the_whole(tmp_path, monkeypatch, count):
-    run(Thirds(), tmp_path / "whole.csv")
-    parts = in_shards(Thirds(), tmp_path, count)
-    monkeypatch.setattr(runner, "computed", None)  # who collects computes nothing
-    run(Thirds(), tmp_path / "out.csv", parts=parts)
-    # In the JSON there is a digest of all cells but seconds and memory.
-    for end in (".json", ".npz"):
-        one, other = ((tmp_path / f"{name}{end}").read_bytes() for name in ("out", "whole"))
-        assert one == other
-    assert scores.read([tmp_path / "out.csv"])["split"].tolist() == list(range(COUNT))
-
-
 def test_a_failed_fit_is_a_row_and_programming_errors_are_not_hidden(smoke, tmp_path, monkeypatch):
     quick = {"bandwidth_x": 1.0, "bandwidth_y": 1.0, "regularization": 0.1}
     files = {"data_dir": smoke[0], "catalogue": smoke[1]}
@@ -110,7 +94,7 @@ def test_a_failed_fit_is_a_row_and_programming_errors_are_not_hidden(smoke, tmp_
         fit(self, X, Y)
 
     monkeypatch.setattr(LSCDE, "_fit", sometimes)
-    parts = in_shards(job, tmp_path, 2)
+    parts = in_shards(job, tmp_path, 4)  # of which one has nothing to do
     monkeypatch.setattr(methods, "resolve_backend", None)  # who collects needs no GPU
     run(job, tmp_path / "out.csv", parts=parts)
     frame = scores.read([tmp_path / "out.csv"])
@@ -195,8 +179,8 @@ def test_bad_sizes_are_refused_and_nothing_is_written(smoke, tmp_path, job, chan
     assert not list(tmp_path.iterdir())
 
 
-def test_networks_stay_where_they_are(monkeypatch):
+def test_networks_stay_where_they_are_also_under_a_floor(monkeypatch):
     monkeypatch.setattr(methods, "resolve_backend", lambda name: "cupy")
     assert methods.backend_of(KCEF(), "auto") == "cupy"
-    for estimator in (NADE(), DDE()):
+    for estimator in (NADE(), DDE(), Defensive(NADE())):
         assert methods.backend_of(estimator, "cupy") == "numpy"

@@ -12,6 +12,8 @@ from devices import ON_GPU
 from kcde import arrays, linalg, memory, selection
 from kcde.kernels import GaussianKernel
 
+GIB = 1 << 30
+
 
 @pytest.mark.parametrize("columns", [(), (3,)])
 @pytest.mark.parametrize("transpose", [False, True])
@@ -159,20 +161,6 @@ def test_no_direction_descends(rng, M):
     np.testing.assert_array_equal(linalg.nonnegative_least_squares(A, -np.ones((2, 60))), 0.0)
 
 
-def test_best_index_passes_over_what_is_not_finite():
-    assert selection.best_index(np.array([[np.nan, 1.0], [np.inf, 2.0]])) == (1, 1)
-    with pytest.raises(ValueError, match="no candidate has a finite"):
-        selection.best_index(np.array([np.nan, -np.inf]))
-
-
-def test_refined_grid_stays_within_one_step():
-    grid = np.geomspace(0.1, 10.0, 5)
-    finer = selection.refined_grid(grid[2], grid, 5)
-    assert finer[2] == pytest.approx(grid[2])
-    assert grid[1] < finer[0] < finer[-1] < grid[3]
-    np.testing.assert_allclose(np.diff(np.log(finer)), np.log(grid[1] / grid[0]) / 3)
-
-
 def grid(*sizes):
     return 8.0 * np.argwhere(np.ones(sizes))
 
@@ -215,9 +203,6 @@ def test_fewer_than_one_row_are_refused(most):
         drawn(grid(30, 21), most)
     with pytest.raises(ValueError, match="tuning_rows"):
         selection.subsample(100, most, np.random.default_rng(0))
-
-
-GIB = 1 << 30
 
 
 @pytest.fixture

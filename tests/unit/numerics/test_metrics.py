@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 
 from kcde import metrics
@@ -30,12 +29,6 @@ def test_mmd_is_that_of_the_whole_matrices_in_any_blocks(samples, monkeypatch):
         assert metrics.mmd2_unbiased(X, Y, 0.8) == pytest.approx(unbiased - 2 * between, abs=1e-14)
         assert metrics.mmd2_biased(X, Y, 0.8) == pytest.approx(biased - 2 * between, abs=1e-14)
     assert metrics.mmd2_biased(X, X[::-1] + 1e-9, 1.0) >= 0.0
-
-
-def test_bandwidth_is_the_mean_over_both_pairs(samples):
-    X, Y = samples
-    expected = np.mean([np.sqrt(np.median(cdist(X, S)) / 2) for S in (Y, Y + 3.0)])
-    assert metrics.median_bandwidth(X, Y, Y + 3.0) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +144,6 @@ def test_holm_rejects_what_the_rule_in_words_rejects(rng):
                 rejected.add(left.pop(0))
             assert set(np.flatnonzero(metrics.holm(p_values) <= level)) == rejected
     assert metrics.holm([0.9, 0.8]).tolist() == [1.0, 1.0]
-
-
-def test_every_definition_of_smae_by_hand():
-    found = metrics.smae(np.array([2.0, 5.0, 11.0]), np.array([1.0, 5.0, 10.0]), 4.0)
-    assert found["centred"] == pytest.approx(2 / (3 + 1 + 6))
-    assert found["predicted"] == pytest.approx(2 / (2 + 1 + 7))
-    assert found["pointwise"] == pytest.approx((1 + 0 + 0.1) / 3)
-    assert found["total"] == pytest.approx(2 / 16)
 
 
 def test_a_stretch_is_the_relative_error_of_all_three(rng):

@@ -9,6 +9,7 @@ from kcde import panels
 from kcde.normalisers import GaussianProposal, importance_sampling, logsumexp, quadrature
 
 PROPOSAL = GaussianProposal(np.array([0.3]), np.array([2.0]))
+SPIKES = np.array([[0.3, 1e-7, 5.0], [-7.7, 1e-3, -2000.0], [0.0, 1.0, 3000.0], [9.1, 1e-12, 0.0]])
 
 
 def bump(y, x):
@@ -27,10 +28,8 @@ def X():
 
 @pytest.fixture
 def exact(X):
-    def integral(x):
-        return quad(lambda y: np.exp(bump(y, x)), -30, 30, limit=200)[0]
-
-    return np.log([integral(x) for x in X[:, 0]])
+    whole = {"a": -30, "b": 30, "limit": 200}
+    return np.log([quad(lambda y, x: np.exp(bump(y, x)), args=(x,), **whole)[0] for x in X[:, 0]])
 
 
 def test_quadrature_equals_scipy_and_adds_the_mass_outside(X, exact):
@@ -76,9 +75,6 @@ def test_blocks_of_x_change_nothing(X, at_once, monkeypatch):
 def spikes(Y):
     """log of a normal density of standard deviation x₂ around x₁, times exp(x₃)."""
     return lambda X: stats.norm.logpdf(Y[:, 0], X[:, :1], X[:, 1:2]) + X[:, 2:]
-
-
-SPIKES = np.array([[0.3, 1e-7, 5.0], [-7.7, 1e-3, -2000.0], [0.0, 1.0, 3000.0], [9.1, 1e-12, 0.0]])
 
 
 def test_refinement_finds_peaks_between_the_nodes():
