@@ -32,9 +32,8 @@ def make(
     All files change together, or none if drawing is interrupted.
     """
     files = [Path(name) for name in files]
-    for path in files:
-        if not path.exists():
-            raise FileNotFoundError(f"no scores at {path}: make them with `snakemake {path}`")
+    if lacking := next((path for path in files if not path.exists()), None):
+        raise FileNotFoundError(f"no scores at {lacking}: make them with `snakemake {lacking}`")
     scores = score_files.read(files)
     if packed := [path for path in files if path.suffix == ".gz"]:
         scores = shown(artefact, scores, packed[0])

@@ -298,10 +298,9 @@ def sampler_converges(scores: pd.DataFrame, to_plateau: bool = True) -> Iterator
     for dataset in DATASETS:
         if not len(_of(scores, dataset, FALL)):
             raise Missing(f"no history of DDE on {dataset}")
-        trend = FALLING if to_plateau else SPEARMAN
         correlation, fall, checks = (
             float(_of(scores, dataset, metric).fillna(np.inf).median())
-            for metric in (trend, FALL, CHECKS)
+            for metric in (FALLING if to_plateau else SPEARMAN, FALL, CHECKS)
         )
         yield Check(f"{dataset}: rank correlation", correlation, below=-0.8)
         yield Check(f"{dataset}: last MMD² over first", fall, below=0.1)
