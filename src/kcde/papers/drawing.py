@@ -32,9 +32,8 @@ def make(
     All files change together, or none if drawing is interrupted.
     """
     files = [Path(name) for name in files]
-    for path in files:
-        if not path.exists():
-            raise FileNotFoundError(f"no scores at {path}: make them with `snakemake {path}`")
+    if lacking := next((path for path in files if not path.exists()), None):
+        raise FileNotFoundError(f"no scores at {lacking}: make them with `snakemake {lacking}`")
     scores = score_files.read(files)
     if packed := [path for path in files if path.suffix == ".gz"]:
         scores = shown(artefact, scores, packed[0])
@@ -44,10 +43,8 @@ def make(
     except FileNotFoundError:
         if not packed:
             raise
-        raise ValueError(
-            f"{artefact.key} needs the arrays of its run, which are not in {packed[0]}: make it "
-            f"with `snakemake {artefact.target}`"
-        ) from None
+        lacking = f"{artefact.key} needs the arrays of its run, which are not in {packed[0]}"
+        raise ValueError(f"{lacking}: make it with `snakemake {artefact.target}`") from None
     of_scores = readings.scale_of(files)
     rows = readings.judge(artefact, scores, of_scores) if judged else None
     with staged(into) as stage:
@@ -81,9 +78,8 @@ def redraw(artefact: Artefact, into: str | Path) -> list[Path]:
     """Draw an artefact from its CSV alone, and return the files drawn."""
     path = (Path(into) / artefact.key).with_suffix(".csv")
     if not path.exists():
-        raise FileNotFoundError(
-            f"{artefact.key} has no data at {path}: make it with `snakemake {artefact.target}`"
-        )
+        lacking = f"{artefact.key} has no data at {path}"
+        raise FileNotFoundError(f"{lacking}: make it with `snakemake {artefact.target}`")
     with staged(into) as stage:
         (stage / artefact.paper).mkdir()
         try:

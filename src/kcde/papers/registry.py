@@ -30,8 +30,6 @@ def select(target: str) -> list[Artefact]:
         return list(ARTEFACTS.values())
     found = [each for each in ARTEFACTS.values() if target in (each.paper, each.key)]
     if not found:
-        raise ValueError(
-            f"no artefact is called {target!r}{nearest(target, ARTEFACTS)}; "
-            f"known: all, {', '.join(ARTEFACTS)}"
-        )
+        unknown = f"no artefact is called {target!r}{nearest(target, ARTEFACTS)}"
+        raise ValueError(f"{unknown}; known: all, {', '.join(ARTEFACTS)}")
     return found

@@ -132,10 +132,8 @@ def _losses(scores: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFram
         wide = here.pivot(index="split", columns="method", values="value")
         if wide.isna().to_numpy().any():
             lacking = wide.columns[wide.isna().any()][0]
-            raise ValueError(
-                f"{lacking} lacks splits of {dataset} that other methods have: make its scores "
-                "again with the same --splits"
-            )
+            said = f"{lacking} lacks splits of {dataset} that other methods have"
+            raise ValueError(f"{said}: make its scores again with the same --splits")
         found[dataset] = wide[[name for name in order if name in wide]]
     return found
 
@@ -162,13 +160,11 @@ def _beyond_likelihood(scores: pd.DataFrame) -> pd.DataFrame:
 def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[dict]:
     """Return the rows of one data set."""
     here = scores[scores["dataset"] == dataset]
+    here = here.assign(value=here["value"].where(here["status"] == "ok"))
     compared, medians = ranked(values), values.median()
     ranks = values[compared].rank(axis=1).mean()
     owned = {name: here[here["method"] == name] for name in values}
-    summaries = {
-        name: verdicts.summarise(own["value"].where(own["status"] == "ok").to_numpy(float), "nats")
-        for name, own in owned.items()
-    }
+    summaries = {name: verdicts.summarise(own["value"], "nats") for name, own in owned.items()}
     sound = [name for name in compared if not summaries[name].unreliable]
     first = in_order(ranks[sound or compared], medians)[0]
     rows = []

@@ -155,10 +155,9 @@ def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str], cells: pd.Data
         )
 
 
-LSCDE = [
-    *("LSCDE", "LSCDE-package-signed", "LSCDE-package-constrained", "LSCDE-package-projected"),
-    *("LSCDE-exact", "LSCDE-signed", "LSCDE-constrained", "LSCDE-projected"),
-]
+_WEIGHTS = ("signed", "constrained", "projected")
+LSCDE = ["LSCDE", *(f"LSCDE-package-{each}" for each in _WEIGHTS)]
+LSCDE += ["LSCDE-exact", *(f"LSCDE-{each}" for each in _WEIGHTS)]
 """Of the package and Sugiyama's, each with its negative weights clipped, kept and avoided."""
 
 ZERO, EXACT, TRAINING = "predicting zero", "exact conditional", "training days"
@@ -655,7 +654,6 @@ TABLE3 = Artefact(
 )
 
 _COLUMNS = ["CDO", "CDO-quarter", "CDO-chosen", *_GP, *FLOWS, "LSCDE", *_PACKAGE, "LSCDE-exact"]
-_WEIGHTS = ("signed", "constrained", "projected")
 _WEIGHTED = [f"{name}-{weights}" for name in _PACKAGE for weights in _WEIGHTS]
 _ON_TERRAIN = [*_COLUMNS[:-3], *LSCDE, *_PACKAGE, *_WEIGHTED, *_SIMPLEST]
 _DONUT = ["CDO", "CDO-corrected", "GP", "GP-spread", *FLOWS, *LSCDE]

@@ -65,12 +65,10 @@ def smallest(
         theirs = _errors(here, name, metric, ROUGH_TERRAIN)
         both = pd.concat([ours, theirs], axis=1).to_numpy().T
         found = paired_t_test(*both, overlap)
-        yield Check(
-            f"significantly below {display(name)}",
-            bool(checks.significant(found) < 0 and (name in rivals or found.n >= _FOLDS)),
-            unless="fewer than ten folds" if found.sign < 0 and found.n < _FOLDS else "",
-            said=f"{theirs.mean():.3g}, p = {found.p_value:.2g}, {found.n} folds",
-        )
+        below = checks.significant(found) < 0 and (name in rivals or found.n >= _FOLDS)
+        unless = "fewer than ten folds" if found.sign < 0 and found.n < _FOLDS else ""
+        said = f"{theirs.mean():.3g}, p = {found.p_value:.2g}, {found.n} folds"
+        yield Check(f"significantly below {display(name)}", bool(below), unless=unless, said=said)
 
 
 def lscde_far_worse(
@@ -184,10 +182,6 @@ def clipping_is_the_cause(scores: pd.DataFrame, on_terrain: str = "LSCDE") -> It
                 why = str(missing)
         for what, wanted in (("signed weights", names[1:2]), ("the better remedy", names[2:])):
             known = [found[name] / found[clipped] for name in wanted if {name, clipped} <= {*found}]
-            yield Check(
-                f"share of the error left by {what}, {panel}",
-                min(known, default=None),
-                below=0.5,
-                unless=why if len(known) < len(wanted) else "",
-                part=panel,
-            )
+            least, unless = min(known, default=None), why if len(known) < len(wanted) else ""
+            share = f"share of the error left by {what}, {panel}"
+            yield Check(share, least, below=0.5, unless=unless, part=panel)

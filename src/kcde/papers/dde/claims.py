@@ -172,12 +172,9 @@ def smaller_discrepancy(scores: pd.DataFrame, least: int = _SEEDS) -> Iterator[C
     few = f"fewer than {_SEEDS} seeds"
     yield Check("seeds of which neither failed", seeds, at_least=least, unless=few)
     for place, (test, (ours, theirs)) in tests.items():
-        yield Check(
-            f"MMD² smaller on {place}",
-            significant(test) < 0,
-            unless=few if seeds < least or (test.sign < 0 and test.n < _SEEDS) else "",
-            said=f"× 1000: {ours:.3g} and {theirs:.3g}, p = {test.p_value:.2g}",
-        )
+        unless = few if seeds < least or (test.sign < 0 and test.n < _SEEDS) else ""
+        said = f"× 1000: {ours:.3g} and {theirs:.3g}, p = {test.p_value:.2g}"
+        yield Check(f"MMD² smaller on {place}", significant(test) < 0, unless=unless, said=said)
 
 
 def faster_sampling(scores: pd.DataFrame, near: float = 1.5) -> Iterator[Check]:
@@ -197,12 +194,9 @@ def faster_sampling(scores: pd.DataFrame, near: float = 1.5) -> Iterator[Check]:
         said = f"about 1e{round(math.log10(ratio))}"
         if all(map(math.isfinite, rates)):
             said += f", by effective samples 1e{round(math.log10(rates[1] / rates[0]))}"
-        yield Check(
-            f"{dataset}: {_HUNDRED} times as fast",
-            bool(ratio >= _HUNDRED * near),
-            unless=f"within a factor of {near:g}" if ratio > _HUNDRED / near else "",
-            said=said,
-        )
+        what, fast = f"{dataset}: {_HUNDRED} times as fast", bool(ratio >= _HUNDRED * near)
+        unless = f"within a factor of {near:g}" if ratio > _HUNDRED / near else ""
+        yield Check(what, fast, unless=unless, said=said)
 
 
 def best_on_six(scores: pd.DataFrame, test: str = "corrected") -> Iterator[Check]:
@@ -290,12 +284,9 @@ def modes_covered(scores: pd.DataFrame, test: str = "limits") -> Iterator[Check]
             if too_many_failed(tried - n, tried):
                 raise Missing(f"{tried - n} of {tried} seeds of {dataset} have no samples")
             reach = stats.t.ppf(1.0 - SIGNIFICANCE, n - 1) * share.std() / math.sqrt(n)
-            yield Check(
-                f"{dataset}, {metric.partition(':')[2]}: lower limit",
-                float(share.mean() - reach),
-                at_least=0.5 * whole,
-                unless="" if share.mean() + reach < 0.5 * whole else f"{n} seeds do not tell",
-            )
+            what, low = f"{dataset}, {metric.partition(':')[2]}: lower limit", share.mean() - reach
+            unless = "" if share.mean() + reach < 0.5 * whole else f"{n} seeds do not tell"
+            yield Check(what, float(low), at_least=0.5 * whole, unless=unless)
 
 
 def sampler_converges(scores: pd.DataFrame, to_plateau: bool = True) -> Iterator[Check]:
@@ -307,10 +298,9 @@ def sampler_converges(scores: pd.DataFrame, to_plateau: bool = True) -> Iterator
     for dataset in DATASETS:
         if not len(_of(scores, dataset, FALL)):
             raise Missing(f"no history of DDE on {dataset}")
-        trend = FALLING if to_plateau else SPEARMAN
         correlation, fall, checks = (
             float(_of(scores, dataset, metric).fillna(np.inf).median())
-            for metric in (trend, FALL, CHECKS)
+            for metric in (FALLING if to_plateau else SPEARMAN, FALL, CHECKS)
         )
         yield Check(f"{dataset}: rank correlation", correlation, below=-0.8)
         yield Check(f"{dataset}: last MMD² over first", fall, below=0.1)
@@ -342,13 +332,12 @@ def cheaper_estimation(scores: pd.DataFrame, scan: bool = False) -> Iterator[Che
                     raise Missing(f"no {axis} at which both DDE and {said} were run")
                 last, ratio = ratios.index[-1], ratios.iloc[-1]
                 factor = round_to_half_decade(max(ratio, 1 / ratio))
-                yield Check(
-                    f"{quantity} less than of {said} at {axis} = {last:.0f}",
-                    bool(ratio < 1 / _EQUAL),
-                    unless="nearly equal" if ratio <= _EQUAL else "",
-                    said=f"about {factor:.15g} times {'less' if ratio < 1 else 'more'}"
-                    + (f", less from {axis} = {_crossing(ratios):.0f} on" if ratio < 1 else ""),
-                )
+                what = f"{quantity} less than of {said} at {axis} = {last:.0f}"
+                unless = "nearly equal" if ratio <= _EQUAL else ""
+                times = f"about {factor:.15g} times {'less' if ratio < 1 else 'more'}"
+                if ratio < 1:
+                    times += f", less from {axis} = {_crossing(ratios):.0f} on"
+                yield Check(what, bool(ratio < 1 / _EQUAL), unless=unless, said=times)
 
 
 def along(scores: pd.DataFrame, axis: str, method: str, metric: str) -> pd.Series:

@@ -523,16 +523,14 @@ def kcef_samples_are_closer(scores: pd.DataFrame, chains_judged: bool = True) ->
     claimed += [("red-wine", "KEF", True), ("parkinsons", "KEF", False)]
     for dataset, rival, rejected in claimed:
         hypothesis = f"H0: {rival} closer than KCEF"
-        cells = {
-            variant: splits(scores, dataset, hypothesis, variant, P_VALUE).dropna()
-            for variant in (AS_PUBLISHED, EXACT_DRAWS)
-        }
+        cell, kinds = (scores, dataset, hypothesis), (AS_PUBLISHED, EXACT_DRAWS)
+        cells = {kind: splits(*cell, kind, P_VALUE).dropna() for kind in kinds}
         if not len(cells[AS_PUBLISHED]):
             raise Missing(f"no p-values of {hypothesis} on {dataset}")
         what, part = f"median p, {dataset}, {hypothesis}", f"{dataset}, {hypothesis}"
         wrong = {}
         for variant, values in cells.items():
-            obstacle = checks.unconverged(scores, dataset, hypothesis, variant)
+            obstacle = checks.unconverged(*cell, variant)
             wrong[variant] = chains_judged and (obstacle or ("" if len(values) else "not run"))
         sound = [variant for variant, obstacle in wrong.items() if not obstacle]
         if not sound:

@@ -354,9 +354,8 @@ def _outside(frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
 
 def remarks_of_consistency(frame: pd.DataFrame) -> list[str]:
     """Say how much was run, and which series are not in the limit that the theorem is about."""
-    n = frame.loc[frame["stat"] == _QUIET, "x"]
-    ends = f"{n.min():.0f} to {n.max():.0f}"
-    said = [f"Shown are {frame['n'].max():.0f} repetitions of n from {ends}."]
+    n, most = frame.loc[frame["stat"] == _QUIET, "x"], frame["n"].max()
+    said = [f"Shown are {most:.0f} repetitions of n from {n.min():.0f} to {n.max():.0f}."]
     for name, slope in _outside(frame):
         gamma, constant = _parts(name)
         said.append(
