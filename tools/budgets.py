@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1093, ["data"]),
     "experiments": (3125, ["experiments", "plan"]),
     "methods": (260, ["methods"]),
-    "estimators": (8525, ["estimators"]),
+    "estimators": (8531, ["estimators"]),
     "numerics": (
         2035,
         [

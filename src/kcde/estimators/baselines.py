@@ -352,7 +352,8 @@ class ResidualKDE(ConditionalDensity):
 
     def mean(self, X):
         """Return E[Y|x] = m(x) + Σ_i e_i/n, shape (n, d_y), for X (n, d_x)."""
-        return self._ridge.predict(self._check_features(X)) + self.residuals_.mean(None)
+        X = self._check_features(X)
+        return self._ridge.predict(X) + self.residuals_.mean(None)
 
     def _expectation(self, f, X):
         """By the rule of the base class around every m(x)."""

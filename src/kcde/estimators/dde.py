@@ -317,7 +317,8 @@ class DDE(ExponentialFamily):
 
     def sample_learned(self, X, n: int, random_state):
         """Draw from the learned sampler g, which is near p(y|x); else as `sample`."""
-        return self._learned(self.sampler_, self._check_features(X), n, generator(random_state))
+        X = self._check_features(X)
+        return self._learned(self.sampler_, X, n, generator(random_state))
 
     def sample_snapshot(self, iteration: int, X, n: int, random_state):
         """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""

@@ -120,8 +120,10 @@ class Standardised(Wrapper):
 
     def transform_x(self, X):
         """Return standardised x without the dropped columns."""
-        return self._units.x(self._check_features(X))
+        X = self._check_features(X)
+        return self._units.x(X)
 
     def transform_y(self, Y):
         """Return standardised y."""
-        return self._units.y(self._check_outputs(Y))
+        Y = self._check_outputs(Y)
+        return self._units.y(Y)

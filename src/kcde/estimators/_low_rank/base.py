@@ -234,7 +234,8 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
         It depends on x alone, so that the same features serve every λ and every basis of y.
         """
-        return self.basis_x_.features(self._check_features(X))
+        X = self._check_features(X)
+        return self.basis_x_.features(X)
 
     def expectation(self, projection: Projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""

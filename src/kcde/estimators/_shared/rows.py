@@ -237,7 +237,8 @@ class RowChecks:
     def _open(self, units: Units | None, outputs=None) -> None:
         """End a fit: from here on methods are asked in the units of X and of the Y given."""
         self._units, self._outside = units, True
-        self._y_is_flat = np.ndim(outputs) == 1
+        given = outputs if hasattr(outputs, "ndim") else np.asarray(outputs)
+        self._y_is_flat = given.ndim == 1
 
     def _scaled(self, points):
         """Return training rows of x or of y as they are fitted to."""
