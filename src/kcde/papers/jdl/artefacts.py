@@ -81,12 +81,12 @@ class PlotSpec:
         """Draw an artefact, see `Draw`.
 
         A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`. Panels
-        in which every line is 0 are named below the others, which then stand in one row.
+        in which every line is 0 are named below the others, where these fit in one row.
         """
         kept = frame[frame["kind"].isin(["curve", claims.BASELINE])]
         kept = _relative(kept, self.over) if self.over else kept
         most = kept.groupby("panel", sort=False)["y"].max()
-        zero = list(most.index[most == 0.0]) if most.any() else []
+        zero = list(most.index[most == 0.0]) if 0 < sum(most > 0.0) <= 4 else []
         kept = kept[~kept["panel"].isin(zero)]
         names = list(dict.fromkeys(kept["panel"]))
         if self.turned:
@@ -106,7 +106,7 @@ class PlotSpec:
                 one.set_ylabel(self.label)
             for one in axes[-1]:
                 short = one.get_xlim()[1] < self.paper_to
-                said = f" (the paper: to {_number(self.paper_to)})" if short else ""
+                said = f"\n(the paper: to {_number(self.paper_to)})" if short else ""
                 one.set_xlabel(f"{self.along}{said}")
             if zero:
                 said = f"0 for every line: {'; '.join(map(_title, zero))}"
