@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "evidence": (917, ["evidence"]),
     "pages": (649, ["pages"]),
-    "papers": (4509, ["papers"]),
+    "papers": (4510, ["papers"]),
     "table": (1925, ["comparison", "tabular", "table_model"]),
     "the rest": (
         882,

@@ -19,7 +19,8 @@ class ProbaRegressor(BaseProbaRegressor):
     Parameters
     ----------
     estimator
-        An instance of a class of kcde for one y, as `LikelihoodKCEF()`; `fit` clones it.
+        An instance of a class of kcde for one y, as `LikelihoodKCEF()`; `fit` clones it, and raises
+        what its `fit` raises.
 
     Examples
     --------

@@ -370,6 +370,7 @@ def _figure(name: str, build: Build, draw: Draw, methods=(), beside=(), **more) 
 
 _AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
 _UNDER_LAWS = _named("", claims.PUBLISHED_SIZES) + _named(f"-{LAWS}", claims.PUBLISHED_SIZES[:3])
+_UNDER_LAWS += [f"gaussian-1-{n}-{LAWS}" for n in claims.PUBLISHED_SIZES[3:]]
 _FEW = claims.PUBLISHED_SIZES[:2]
 _SMALL = _named("", _FEW)
 _DAYS = {"beside": ["JDL", "CME", "KLR"], "trial": "subsample"}
