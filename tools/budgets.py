@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4510, ["papers"]),
     "table": (1925, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        882,
+        885,
         [
             "cli",
             "skpro",

@@ -5,10 +5,14 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from skpro.distributions.base import BaseDistribution
-from skpro.regression.base import BaseProbaRegressor
 
 from kcde.estimators import LinearGaussian, MarginalKDE
+
+try:
+    from skpro.distributions.base import BaseDistribution
+    from skpro.regression.base import BaseProbaRegressor
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(f"{error}: pip install 'kcde[skpro]'", name=error.name) from None
 
 
 class ProbaRegressor(BaseProbaRegressor):
