@@ -81,13 +81,14 @@ def mixtures(j=0.0, kl=0.69314718, contrast=0.3, weights=range(1, 10)):
     return pd.DataFrame(rows)
 
 
-def samples(errors, r_hats=None):
+def samples(errors, r_hats=None, floor=0.01):
     """Return errors and R-hat of {method: error} on both data sets; None is a failed error."""
     cells = [
-        (dataset, method, metric, error)
+        (dataset, method, metric + suffix, value)
         for dataset in ("red-wine", "parkinsons")
         for method, error in errors.items()
         for metric in claims.ERRORS
+        for suffix, value in (("", error), ("_floor", floor))
     ]
     cells += [("red-wine", method, "r_hat", value) for method, value in (r_hats or {}).items()]
     rows = [(data, name, np.nan, seed, *more) for data, name, *more in cells for seed in range(3)]
@@ -127,6 +128,8 @@ CASES = [
     ("K14", samples(GOOD), HOLDS),
     ("K14", samples(GOOD | {"KCEF-F": 0.26}), FAILS),
     ("K14", samples(GOOD | {"KEF": 0.05}), FAILS),
+    ("K14", samples(GOOD | {"KEF": 0.05}, floor=0.2), HOLDS),
+    ("first", samples(GOOD | {"KEF": 0.05}, floor=0.2), FAILS),
     ("K14", samples(GOOD | {"KCEF-F": None}), FAILS),
     ("K14", samples({"KCEF-F": 0.1}), UNDECIDED),
     ("K14", samples(GOOD | {"KCEF-F-inverse": 0.3}, {"KCEF-F": 1.8}), FAILS),

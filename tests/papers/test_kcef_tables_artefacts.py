@@ -105,6 +105,8 @@ def powers(of_bound, constants=(0.03, 0.1, 1.0), absolute=False):
         (K9, joint_densities({("parkinsons", "KCEF-F"): 8.02}), "holds", {}),
         (K9, joint_densities({("parkinsons", "KCEF-F"): 10.0}), "fails", {}),
         (K9, joint_densities({("red-wine", "KCEF-F"): 7.0}), "fails", {}),
+        (K9, joint_densities({("parkinsons", "KCEF-F"): 8.05}), "holds", {}),
+        (K9, joint_densities({("parkinsons", "KCEF-F"): 8.05}), "fails", {"overlap": 0.0}),
         (K9, joint_densities({("red-wine", "NADE"): None}), "undecided", {}),
         (K10, similarity(), "holds", {}),
         (K10, similarity({NADE: 0.05}), "holds", {}),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from kcde import scores
 from kcde.arrays import asarray
@@ -116,8 +117,11 @@ class Samples(ProblemExperiment, ArrayExperiment):
         def drawn(draw: Callable) -> tuple:
             result = draw(self.samples, rng_of(*key))
             pair = [node - 1 for node in problem.shown_pair]
-            spread = conditional_spread(result.samples[:, pair], reference[:, pair])
-            return result.samples, result.diagnostics | spread.in_median_bin()
+            spread = conditional_spread(result.samples[:, pair], reference[:, pair]).in_median_bin()
+            data = np.concatenate([split.train, split.test])[:, pair]
+            rng = rng_of("floor", problem.identity, seed)
+            floor = _floor(data, reference[:, pair], self.samples, rng)
+            return result.samples, result.diagnostics | spread | floor
 
         found, _ = attempt(drawn, draw)
         if isinstance(found, Exception):
@@ -157,6 +161,13 @@ def fit(job: Samples, problem: Problem, train, known: list[dict] | None = None):
         given = [{name: chosen[name] for name in chosen if name in names} for chosen in known]
         estimator = [job.unfitted(problem.seed(RUN)).set_params(**chosen) for chosen in given]
     return JointDensity(estimator, job.graph).fit(None, train)
+
+
+def _floor(data: np.ndarray, reference: np.ndarray, count: int, rng: Generator) -> dict:
+    """Return the errors of rows drawn from the data with repetition: medians of 100 draws."""
+    rows = (data[rng.integers(len(data), size=count)] for _ in range(100))
+    errors = [conditional_spread(drawn, reference).in_median_bin() for drawn in rows]
+    return {f"{name}_floor": np.median([each[name] for each in errors]) for name in errors[0]}
 
 
 def _reference(problem: Problem, split: Split, seed: int) -> np.ndarray:
