@@ -20,7 +20,7 @@ A name is imported on first use, so that `import kcde` is cheap. A new estimator
 import re
 from importlib import import_module
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ESTIMATORS = (
     "CDO", "CME", "ConditionalMAF", "ConditionalRealNVP", "Conformal", "DDE", "Defensive",
