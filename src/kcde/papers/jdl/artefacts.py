@@ -194,6 +194,10 @@ def _draw_panel(axes, panel: pd.DataFrame, spec: PlotSpec) -> None:
         if spec.band:
             places = rows["x"] * width ** (_APART * (methods.index(method) - 1))
             axes.vlines(places, rows["y_low"], rows["y_high"], color=look["color"], linewidth=0.6)
+    most = shown.groupby("method", sort=False)["y"].max()
+    if spec.linear_below is not None and (most == 0.0).sum() > 1:
+        said = f"0: {', '.join(map(display, most.index[most == 0.0]))}"
+        style.beside(axes, said, (sizes[0], 0.0), 1, style.GREY, xytext=(2, 5))
     axes.set(xscale="log", xlim=(sizes[0] / width**0.03, sizes[-1] * width**0.03))
     powers = all(math.log10(size).is_integer() for size in sizes)
     thousands = [f"{size / 1000:g}k" if size >= 1000 else f"{size:g}" for size in sizes]
