@@ -241,6 +241,7 @@ _DEFINED = {
     "JDL-sub-grid": Method("JDL", OURS, {"constrained": "sub-grid"}),
     "JDL-clipped": Method("JDL", OURS, {"constrained": "clipped"}),
     "CME": Method("CME", AS_PUBLISHED),
+    "CME-rows": Method("CME", OURS, {"constrained": "rows"}),
     "KLR": Method("KernelLogisticRegression", AS_PUBLISHED),
     # As densities, with a bump around each y.
     "JDL-smoothed": Method("SmoothedJDL"),

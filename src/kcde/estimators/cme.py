@@ -8,8 +8,16 @@ import numpy as np
 from kcde.arrays import array_namespace, cholesky, solve_triangular, take_block, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
-from kcde.estimators._low_rank.constraints import ConstrainedSolution, product_bounds
+from kcde.estimators._low_rank.constraints import (
+    POINTS,
+    ConstrainedSolution,
+    product_bounds,
+    solve_on_grid,
+)
 from kcde.estimators._shared import checks
+
+ROWS = "rows"
+"""Positive weights also at some rows, as a value of `constrained`."""
 
 _TOLERANCE = 1e-11
 # Rounds in which the violations may fail to become fewer, before entries move one at a time.
@@ -42,7 +50,8 @@ class CME(GaussianPairBases, LowRankConditional):
         Relative trace error of the pivoted Cholesky factors.
     constrained
         False: no constraints. True: the average over the training rows of the weights on the
-        pivots, Q_Y F x̄, is a probability vector: (53) and (54).
+        pivots, Q_Y F x̄, is a probability vector: (53) and (54). "rows": besides, the weights at
+        the first 30 training x are nonnegative, as in a variant of the authors' library.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
     store
@@ -127,14 +136,22 @@ class CME(GaussianPairBases, LowRankConditional):
         return certify_infeasibility(xp.sum(Q, axis=0)[:, None] * basis.mean[None, :], *bounds)
 
     def _check_parameters(self):
-        checks.choice("constrained", self.constrained, (False, True))
+        checks.choice("constrained", self.constrained, (False, True, ROWS))
 
     def _solve(self, summary, near):
         basis_x, Q = summary.basis_x, summary.basis_y.on_pivots
         curvature = basis_x.second_moments + self.regularization
         F = summary.cross / curvature
         self._report("closed form", 0.0, 0)
-        if self.constrained:
+        if self.constrained == ROWS:
+            few = basis_x.features(basis_x.points[:POINTS, :])
+            xp = array_namespace(Q)
+            of_x, of_mean = xp.concat([basis_x.mean[None, :], few]), xp.sum(Q, axis=0)[:, None]
+            problem = curvature + xp.zeros_like(F), summary.cross, of_mean * basis_x.mean[None, :]
+            solved = solve_on_grid(*problem, Q, of_x, least=0.0, total=1.0)
+            F = solved.coefficients
+            self._report(solved.status, solved.residual, solved.iterations)
+        elif self.constrained:
             # F x̄ moves so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48).
             mean, basis = basis_x.mean, summary.basis_y
             # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.

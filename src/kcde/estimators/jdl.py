@@ -234,6 +234,7 @@ class JDL(GaussianPairBases, JointDistribution):
         x, y = summary.basis_x, summary.basis_y
         if self.constrained in (GRID, SUB_GRID):
             most = x.points.shape[0] if self.constrained == GRID else constraints.POINTS
-            return constraints.solve_on_grid(curvature, linear, marginal, x, y, most)
+            rows = (constraints.spread_features(basis, most) for basis in (y, x))
+            return constraints.solve_on_grid(curvature, linear, marginal, *rows)
         bounds = constraints.product_bounds(*y.extrema, *x.extrema)
         return constraints.solve_two_multipliers(curvature, linear, marginal, *bounds, start)

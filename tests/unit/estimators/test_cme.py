@@ -56,13 +56,16 @@ def test_constrained_weights_are_a_probability_vector_on_average(many):
         assert model.solver_residual_ < 1e-10
 
 
-def test_the_constrained_program_equals_a_general_optimiser(rng):
-    """(48) subject to (53) and (54), over every entry of F."""
-    X = rng.standard_normal((30, 1))
-    Y = X + 0.3 * rng.standard_normal((30, 1))
-    model, free = (CME(1.0, 1.0, 0.01, tolerance=0.01, constrained=c).fit(X, Y) for c in (1, 0))
+@pytest.mark.parametrize(("constrained", "n"), [(True, 30), ("rows", 40)])
+def test_the_constrained_program_equals_a_general_optimiser(rng, constrained, n):
+    """(48) subject to (53) and (54), over every entry of F, and to positive weights at 30 rows."""
+    X = rng.standard_normal((n, 1))
+    Y = X + 0.3 * rng.standard_normal((n, 1))
+    both = (CME(1.0, 1.0, 0.01, tolerance=0.01, constrained=c) for c in (constrained, False))
+    model, free = (each.fit(X, Y) for each in both)
     Q, mean, shape = model.basis_y_.on_pivots, model.basis_x_.mean, free.coef_.shape
-    assert (Q @ free.coef_ @ mean).min() < 0
+    of_x = np.vstack([mean, *[model.basis_x_.features(X[:30])] * (constrained == "rows")])
+    assert (Q @ free.coef_ @ of_x.T).min() < 0
     curvature = model.basis_x_.second_moments + 0.01
 
     def value(f):
@@ -71,7 +74,7 @@ def test_the_constrained_program_equals_a_general_optimiser(rng):
 
     limits = [
         {"type": "eq", "fun": lambda f: np.sum(Q @ f.reshape(shape) @ mean) - 1.0},
-        {"type": "ineq", "fun": lambda f: Q @ f.reshape(shape) @ mean},
+        {"type": "ineq", "fun": lambda f: (Q @ f.reshape(shape) @ of_x.T).ravel()},
     ]
     options = {"ftol": 1e-13, "maxiter": 1000}
     start = np.zeros(free.coef_.size)

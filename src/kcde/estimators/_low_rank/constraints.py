@@ -1,10 +1,10 @@
 """Constrained joint distribution learning: jdl (22) and (23) with (33), or with (24).
 
 (33) is one inequality, and the dual has two multipliers. The inequalities (24), one for every pair
-of a training x and a training y, are imposed at all rows or at 30 values of each: that problem is
-the projection of the unconstrained solution on a polyhedron in the metric of the curvature, a
-least-distance problem, which becomes nonnegative least squares (Lawson and Hanson 1974, section
-23.4).
+of a training x and a training y, are imposed at all rows or at 30 values of each, and those on the
+weights of CME at 30 rows: that problem is the projection of the unconstrained solution on a
+polyhedron in the metric of the curvature, a least-distance problem, which becomes nonnegative least
+squares (Lawson and Hanson 1974, section 23.4).
 """
 
 from collections.abc import Callable
@@ -302,26 +302,29 @@ def _newton_step(point: _Point) -> np.ndarray:
 
 
 def solve_on_grid(
-    curvature, linear, marginal, basis_x: Basis, basis_y: Basis, points: int
+    curvature, linear, marginal, of_y, of_x, least: float = -1.0, total: float = 0.0
 ) -> ConstrainedSolution:
-    """Minimise Σ ½ d h² - c h subject to e·h = 0 and 1 + Ψ_Y H Ψ_Xᵀ ≥ 0 at rows of x times of y.
+    """Minimise Σ ½ d h² - c h subject to e·h = t and Ψ_Y H Ψ_Xᵀ ≥ b at rows of x times rows of y.
 
     Inequalities are added where they are violated, until none is. A round with K of them costs
-    K² m_X m_Y multiplications and a nonnegative least squares problem of K unknowns. d > 0, c and e
-    are of shape (m_Y, m_X).
+    K² m_X m_Y multiplications and a nonnegative least squares problem of K unknowns.
+
+    d > 0, c and e are of shape (m_Y, m_X), Ψ_Y of shape (k, m_Y), Ψ_X of shape (l, m_X).
     """
-    d, c, e = (to_numpy(each).reshape(-1) for each in (curvature, linear, marginal))
-    root = np.sqrt(d)
-    of_x, of_y = (to_numpy(_features(basis, points)) for basis in (basis_x, basis_y))
+    arrays = (curvature, linear, marginal, of_y, of_x)
+    d, c, e, of_y, of_x = map(to_numpy, arrays)
+    root = np.sqrt(d).reshape(-1)
 
-    def excess(point):
-        """Return 1 + h on the grid, shape (values of y, values of x)."""
-        return 1.0 + of_y @ (point / root).reshape(of_y.shape[1], of_x.shape[1]) @ of_x.T
+    def on_grid(point):
+        return of_y @ (point / root).reshape(d.shape) @ of_x.T
 
-    normal = e / root
-    normal /= max(float(np.linalg.norm(normal)), 1e-300)
-    start = point = _orthogonal(c / root, normal)
-    values, wanted = excess(start), np.zeros(0, dtype=np.intp)
+    normal = e.reshape(-1) / root
+    size = max(float(np.linalg.norm(normal)), 1e-300)
+    normal /= size
+    fixed = total / size * normal
+    base = on_grid(fixed) - least
+    start = point = _orthogonal(c.reshape(-1) / root, normal)
+    values, wanted = base + on_grid(start), np.zeros(0, dtype=np.intp)
     rounds = 0
     while len(violated := np.setdiff1d(np.flatnonzero(values < -_ALLOWED), wanted)):
         worst = violated[np.argsort(values.flat[violated])[:_ADDED]]
@@ -329,16 +332,16 @@ def solve_on_grid(
         at_y, at_x = np.divmod(wanted, len(of_x))
         h = (of_y[at_y, :, None] * of_x[at_x, None, :]).reshape(len(wanted), -1)
         rows = _orthogonal(h / root, normal)
-        point = start + _shortest(rows, -1.0 - rows @ start)
-        values = excess(point)
+        point = start + _shortest(rows, -base.flat[wanted] - rows @ start)
+        values = base + on_grid(point)
     residual = float(max(0.0, -np.min(values)))
     if residual > _LIMIT:
-        raise FloatingPointError(f"1 + h stays negative on the grid: residual {residual:.3g}")
-    found = array_namespace(linear).asarray((point / root).reshape(linear.shape))
+        raise FloatingPointError(f"values stay negative on the grid: residual {residual:.3g}")
+    found = array_namespace(linear).asarray(((fixed + point) / root).reshape(d.shape))
     return ConstrainedSolution(found, "optimal", residual, rounds)
 
 
-def _features(basis: Basis, most: int):
+def spread_features(basis: Basis, most: int):
     """Return Ψ at most so many rows, evenly spaced in the order of the first coordinate."""
     points = basis.points
     order = np.argsort(to_numpy(points[:, 0]), kind="stable")
@@ -361,5 +364,5 @@ def _shortest(rows: np.ndarray, least: np.ndarray) -> np.ndarray:
     (weights,) = nonnegative_least_squares(system, target[None, :])
     residual = target[-1] - float(least @ weights)
     if not residual > 0.0:
-        raise FloatingPointError("no 1 + h is nonnegative on the grid; raise regularization")
+        raise FloatingPointError("nothing is nonnegative on the grid; raise regularization")
     return rows.T @ weights / residual

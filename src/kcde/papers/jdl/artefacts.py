@@ -483,7 +483,8 @@ ARTEFACTS = [
 
 
 POSITIVITY = {"JDL": "(33)", "JDL-sub-grid": "sub-grid", "JDL-clipped": "clipped and renormalised"}
-"""Method to how positivity is imposed on JDL."""
+POSITIVITY |= {"CME-rows": "at 30 rows"}
+"""Method to how positivity is imposed on it."""
 
 _AT, _ROWS_OF_SMOKE = 10_000, 200
 _STRONG = 0.7
@@ -493,6 +494,7 @@ _KINDS = {
     "(33)": ("constrained as in the paper", style.VERMILLION, "--"),
     "sub-grid": ("JDL: positive on a sub-grid", style.BLUE, ":"),
     "clipped and renormalised": ("JDL: clipped and renormalised", style.GREEN, "-."),
+    "at 30 rows": ("CME: weights positive at 30 rows", style.BLUE, ":"),
     claims.CONSTRAINED: ("constrained as in the paper", style.VERMILLION, "--"),
     claims.BASELINE: ("ignoring x", style.GREY, (0, (6, 2))),
 }
@@ -512,11 +514,11 @@ def build_dependence(artefact: Artefact, scores: pd.DataFrame, files: list[Path]
     wanted = [CANONICAL_CORRELATION, SECOND_MOMENT_LOSS, INDEPENDENCE_LOSS]
     table = here.pivot_table(index=keys, columns="metric", values="value")[wanted].reset_index()
     table = table.set_axis([*keys, "x", "y", "ignoring"], axis=1)
-    panel = table["method"].where(~table["method"].isin(POSITIVITY), "JDL")
+    panel = table["method"].str.split("-").str[0]
     held = table["method"].map(POSITIVITY).fillna(claims.CONSTRAINED)
     series = held.where(table["constrained"], claims.UNCONSTRAINED)
     table = table.assign(panel=panel, series=series, kind="scatter", n=1, stat="value")
-    # The other kinds of positivity are without constraints what JDL is.
+    # The other kinds of positivity are without constraints what JDL and CME are.
     table = table[table["constrained"] | table["method"].eq(table["panel"])]
     free = table[~table["constrained"]].assign(y=table["ignoring"], variant=np.nan)
     free = free.assign(kind=claims.BASELINE, method=claims.BASELINE, series=claims.BASELINE)
