@@ -18,8 +18,8 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 ROOMS = {
     "data": (1093, ["data"]),
     "experiments": (3133, ["experiments", "plan"]),
-    "methods": (260, ["methods"]),
-    "estimators": (8531, ["estimators"]),
+    "methods": (261, ["methods"]),
+    "estimators": (8550, ["estimators"]),
     "numerics": (
         2035,
         [
@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
-    "papers": (4513, ["papers"]),
+    "papers": (4519, ["papers"]),
     "table": (1925, ["comparison", "tabular", "table_model"]),
     "the rest": (
         885,
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 718
-TESTS = 13957
+TESTS = 13960
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20
