@@ -27,4 +27,4 @@ def whole(name: str, value, least: int = 1, *, optional: bool = False) -> None:
 def choice(name: str, value, choices) -> None:
     """Raise `ValueError` unless a parameter is one of several values."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {sorted(choices)}; got {value!r}")
+        raise ValueError(f"{name} must be one of {sorted(choices, key=str)}; got {value!r}")
