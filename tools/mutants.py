@@ -135,8 +135,8 @@ def reach() -> tuple[CoverageData, dict[str, float]]:
     found.read()
     seconds = {}
     for case in xml.etree.ElementTree.parse(times).iter("testcase"):
-        *names, last = case.get("classname").split("."), case.get("name")
-        seconds[f"{'/'.join(names)}.py::{last}"] = float(case.get("time"))
+        test = f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}"
+        seconds[test] = float(case.get("time"))
     return found, seconds
 
 
