@@ -20,7 +20,7 @@ FILES = {"fig3.csv", "fig3.md", "fig3.png", "fig3.pdf"}
 def test_a_job_runs_again_when_its_code_changes_and_no_other(project):
     assert "fit failure_case" in project.run(FIG3)
     assert "Nothing to be done" in project.run(FIG3)
-    project.change("src/kcde/estimators/lscde.py", "\nclass ", "\n_NEW = 1\n\n\nclass ")
+    project.change("src/kcde/estimators/lscde.py", "\n@dataclass", "\n_NEW = 1\n\n\n@dataclass")
     assert "Nothing to be done" in project.run(FIG3)
     project.change("src/kcde/experiments/failure_case.py", "_STEP = 1e-20", "_STEP = 1e-21")
     assert "fit failure_case" in project.run(FIG3)

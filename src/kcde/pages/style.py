@@ -61,10 +61,10 @@ _LONG, _MIXED = (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1))  # of a method with many va
 _ENDINGS: dict[str | tuple, str] = {
     "-": "F package grown",
     "--": "M constrained narrow quarter smoothed shared ML second joint score unstopped adapted "
-    "100-steps pair",
+    "100-steps pair stored",
     ":": "isotropic anisotropic stopped 500-rows quadrature clipped defensive spread signed "
     "inverse",
-    "-.": "M-anisotropic penalised unpenalised 1000-rows unreduced sub-grid projected grouped",
+    "-.": "M-anisotropic penalised unpenalised 1000-rows unreduced sub-grid rows projected grouped",
     _LONG: "converged chosen Matern traffic tuned",
     _MIXED: "corrected LL",
 }
