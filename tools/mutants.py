@@ -15,8 +15,8 @@ import ast
 import copy
 import csv
 import filecmp
+import hashlib
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -97,7 +97,10 @@ def expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def drawn() -> list[dict]:
-    """Return the changes: file, line, columns, what stands there and what comes in its place."""
+    """Return the changes: file, line, columns, what stands there and what comes in its place.
+
+    Those of the smallest checksums, so that an edit elsewhere leaves them as they are.
+    """
     places: dict[int, list[dict]] = {150: [], 100: [], 50: []}
     for path in sorted(PACKAGE.rglob("*.py")):
         count = ROOMS.get(path.relative_to(PACKAGE).parts[0].removesuffix(".py"), 50)
@@ -107,8 +110,11 @@ def drawn() -> list[dict]:
                 place = {"file": str(path.relative_to(ROOT)), "line": node.lineno}
                 place |= {"from": node.col_offset, "to": node.end_col_offset}
                 places[count].append(place | {"old": ast.unparse(node), "new": ast.unparse(new)})
-    draw = random.Random("mutants").sample
-    return [each for count, found in places.items() for each in draw(found, count)]
+
+    def checksum(each: dict) -> str:
+        return hashlib.sha256(f"{each['file']}{each['old']}{each['from']}".encode()).hexdigest()
+
+    return [each for count in places for each in sorted(places[count], key=checksum)[:count]]
 
 
 def run(arguments: list[str], root: Path, seconds: float | None = None) -> int:
