@@ -191,7 +191,8 @@ def test_every_reading_has_its_scores():
     jdl = few[few["method"] == "JDL"].assign(variant="ours")
     clipped = jdl.assign(method="JDL-clipped")
     clipped = changed("second_moment_loss", times=9.0, table=clipped, held=True)
-    tables = [few, jdl.assign(method="JDL-sub-grid"), clipped]
+    rows = few[few["method"] == "CME"].assign(method="CME-rows", variant="ours")
+    tables = [few, jdl.assign(method="JDL-sub-grid"), clipped, rows]
     small = [cell for cell in PAIRS if cell[2] <= 100_000 and cell[3] <= 1e-3]
     for ending, axis in (("-laws", {"law": "normal-1"}), ("-factors", {"largest_factor": 1.0})):
         other = made(small, of_pairs, ending, 8, **axis)

@@ -96,7 +96,8 @@ def run(*command, cwd):
 
 
 def test_the_wheel_has_all_files_of_the_package(wheel):
-    files = {path for path in PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    files = {path for path in PACKAGE.rglob("*") if path.is_file()}
+    files = {path for path in files if path.parent.name != "__pycache__"}
     ours = {f"kcde/{path.relative_to(PACKAGE).as_posix()}" for path in files}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("kcde/")}
     assert packed == ours

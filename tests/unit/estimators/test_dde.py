@@ -52,7 +52,7 @@ def test_it_learns_a_density_and_a_sampler_and_keeps_the_likeliest_iteration(pai
     assert fitted.iterations_ == max(search["iteration"][np.argmin(search["held_out"])], 1)
     features = DDE(**QUICK, basis="features", features=200).fit(*pairs)
     assert features.score(X, Y) > without_x + 0.05
-    narrow = DDE(bandwidth_scale=0.01, iterations=3000, patience=200, learning_rate=1e-2)
+    narrow = DDE(bandwidth_scale=0.01, iterations=3000, patience=200, learning_rate=5e-3)
     search = narrow.set_params(refit=False).fit(None, pairs[1][:20]).validation_history_
     assert search["iteration"][-1] == narrow.iterations_ + 200 < 3000
 
