@@ -56,6 +56,9 @@ def check_units(model, X, Y):
     np.testing.assert_allclose(there.pdf(other, moved), np.exp(expected), rtol=1e-6)
     np.testing.assert_allclose(there.score(other, moved), expected.mean(), atol=1e-7)
     np.testing.assert_allclose(there.std(other), FACTOR * here.std(X), **tolerance)
+    if hasattr(model, "moments"):
+        both = there.moments(other)[1], FACTOR**2 * here.moments(X)[1]
+        np.testing.assert_allclose(*both, rtol=1e-6)
     np.testing.assert_allclose(there.cdf(other, moved), here.cdf(X, Y), atol=1e-7)
     np.testing.assert_allclose(there.crps(other, moved), FACTOR * here.crps(X, Y), **tolerance)
     np.testing.assert_allclose(there.sample(other, 3, 1), restored("sample", 3, 1), **tolerance)
