@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1093, ["data"]),
     "experiments": (3133, ["experiments", "plan"]),
     "methods": (261, ["methods"]),
-    "estimators": (8550, ["estimators"]),
+    "estimators": (8547, ["estimators"]),
     "numerics": (
         2035,
         [

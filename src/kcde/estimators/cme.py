@@ -6,14 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, cholesky, solve_triangular, take_block, take_rows, to_numpy
+from kcde.estimators._low_rank import constraints
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
-from kcde.estimators._low_rank.constraints import (
-    POINTS,
-    ConstrainedSolution,
-    product_bounds,
-    solve_on_grid,
-)
 from kcde.estimators._shared import checks
 
 ROWS = "rows"
@@ -132,7 +127,7 @@ class CME(GaussianPairBases, LowRankConditional):
         self._check_fitted()
         Q, basis = self.basis_y_.on_pivots, self.basis_x_
         xp = array_namespace(Q)
-        bounds = product_bounds(xp.min(Q, axis=0), xp.max(Q, axis=0), *basis.extrema)
+        bounds = constraints.product_bounds(xp.min(Q, axis=0), xp.max(Q, axis=0), *basis.extrema)
         return certify_infeasibility(xp.sum(Q, axis=0)[:, None] * basis.mean[None, :], *bounds)
 
     def _check_parameters(self):
@@ -144,11 +139,11 @@ class CME(GaussianPairBases, LowRankConditional):
         F = summary.cross / curvature
         self._report("closed form", 0.0, 0)
         if self.constrained == ROWS:
-            few = basis_x.features(basis_x.points[:POINTS, :])
+            few = basis_x.features(basis_x.points[: constraints.POINTS, :])
             xp = array_namespace(Q)
             of_x, of_mean = xp.concat([basis_x.mean[None, :], few]), xp.sum(Q, axis=0)[:, None]
             problem = curvature + xp.zeros_like(F), summary.cross, of_mean * basis_x.mean[None, :]
-            solved = solve_on_grid(*problem, Q, of_x, least=0.0, total=1.0)
+            solved = constraints.solve_on_grid(*problem, Q, of_x, least=0.0, total=1.0)
             F = solved.coefficients
             self._report(solved.status, solved.residual, solved.iterations)
         elif self.constrained:
@@ -169,7 +164,7 @@ class CME(GaussianPairBases, LowRankConditional):
         return F
 
 
-def project_on_simplex(K, target, near=None) -> ConstrainedSolution:
+def project_on_simplex(K, target, near=None) -> constraints.ConstrainedSolution:
     """Minimise (p - p⁰)ᵀ K (p - p⁰) over p ≥ 0 with Σ p = 1.
 
     Block principal pivoting: all entries that violate p ≥ 0 or have a negative multiplier change
@@ -200,13 +195,13 @@ def project_on_simplex(K, target, near=None) -> ConstrainedSolution:
     while search.systems <= limit:
         entering, residual = search.entering(p, support)
         if residual <= _TOLERANCE:
-            return ConstrainedSolution(p, "optimal", residual, search.systems)
+            return constraints.ConstrainedSolution(p, "optimal", residual, search.systems)
         before = support
         support, p = search.descend(p, np.sort(np.union1d(support, entering)))
         if np.array_equal(support, before):
             # What enters falls out at once: its multiplier was rounding.
             if residual <= _ROUNDING:
-                return ConstrainedSolution(p, "optimal", residual, search.systems)
+                return constraints.ConstrainedSolution(p, "optimal", residual, search.systems)
             status = "no progress"
             break
     raise FloatingPointError(_EARLY.format(status, f"{residual:.3g}"))
