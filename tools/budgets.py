@@ -17,7 +17,7 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 ROOMS = {
     "data": (1093, ["data"]),
-    "experiments": (3133, ["experiments", "plan"]),
+    "experiments": (3134, ["experiments", "plan"]),
     "methods": (261, ["methods"]),
     "estimators": (8547, ["estimators"]),
     "numerics": (
