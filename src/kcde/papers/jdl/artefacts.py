@@ -492,9 +492,9 @@ _NEIGHBOURS = 15
 _KINDS = {
     claims.UNCONSTRAINED: ("unconstrained", style.BLACK, "-"),
     "(33)": ("constrained as in the paper", style.VERMILLION, "--"),
-    "sub-grid": ("JDL: positive on a sub-grid", style.BLUE, ":"),
-    "clipped and renormalised": ("JDL: clipped and renormalised", style.GREEN, "-."),
-    "at 30 rows": ("CME: weights positive at 30 rows", style.BLUE, ":"),
+    "sub-grid": ("JDL on a sub-grid", style.BLUE, ":"),
+    "clipped and renormalised": ("JDL clipped", style.GREEN, "-."),
+    "at 30 rows": ("CME at 30 rows", style.BLUE, ":"),
     claims.CONSTRAINED: ("constrained as in the paper", style.VERMILLION, "--"),
     claims.BASELINE: ("ignoring x", style.GREY, (0, (6, 2))),
 }
