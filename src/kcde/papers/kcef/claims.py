@@ -365,11 +365,11 @@ def samples_like_data(
         errors, rival = (_errors(scores, dataset, name) for name in standing)
         for metric, words in ERRORS.items() if errors else ():
             known, floor = rival.get(metric, math.inf), errors[f"{metric}_floor"]
-            said = f"{standing[1]} {known:.3g}" if rival else ""
-            said += "" if first or math.isnan(floor) else f", rows of the data {floor:.3g}"
+            said = [f"{standing[1]} {known:.3g}"] if rival else []
+            said += [] if first or math.isnan(floor) else [f"rows of the data {floor:.3g}"]
             most = min(0.25, known if first else max(known, floor))
             what = f"error of the {words} of {standing[0]} on {dataset}"
-            yield Check(what, errors[metric], below=most, part=dataset, said=said)
+            yield Check(what, errors[metric], below=most, part=dataset, said=", ".join(said))
 
 
 def _converged(scores: pd.DataFrame, dataset: str, method: str) -> bool:
