@@ -211,6 +211,9 @@ def test_the_plateau_begins_within_two_standard_errors_of_the_last_check():
     assert found[claims.FALLING] < -0.8 < found[claims.SPEARMAN]
     assert found[claims.FALL] == pytest.approx(mmd2[-1] / mmd2[0])
     assert claims.convergence(np.arange(30), np.full(30, 0.4))[claims.FALLING] == 0.0
+    for unknown in ([], [0.5, np.inf]):
+        found = claims.convergence(np.arange(len(unknown)), np.array(unknown))
+        assert np.isnan(list(found.values())).all()
 
 
 def test_excess_likelihood_leaves_out_points_without_density():

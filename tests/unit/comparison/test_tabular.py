@@ -233,6 +233,8 @@ def test_what_is_wrong_is_named(change, word):
         (["7.5", "7,5"], ",", "20 values have points, such as '7.5' in row 1.*alike"),
         (["7.5", "7,5"], ".", "20 values have commas, such as '7,5' in row 2.*alike"),
         (["7,5", "8,5"], ".", "--decimal ,"),
+        (["1.250,5", "9"], ".", "separators, and give --decimal ,"),
+        (["1,250.5", "9"], ",", "separators; --levels"),
     ],
 )
 def test_numbers_in_disguise_are_named_unless_they_are_levels(values, decimal, word):
