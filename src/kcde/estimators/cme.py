@@ -46,8 +46,8 @@ class CME(GaussianPairBases, LowRankConditional):
     constrained
         False: no constraints. True: the average over the training rows of the weights on the
         pivots, Q_Y F x̄, is a probability vector: (53) and (54). "rows": besides, the weights at
-        the first 30 training x are nonnegative, as in a variant of the authors' library: a program of
-        30 m_Y inequalities, seconds up to ranks of 40.
+        the first 30 training x are nonnegative, as in a variant of the authors' library: a program
+        of 30 m_Y inequalities, seconds up to ranks of 40.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
     store
