@@ -8,7 +8,7 @@ than chance allows (sign test over the 16 sets, p below .05) with a smaller medi
 diverges loses. crabs, cpus and birthwt count as one set each like the others, since signs alone
 decide.
 
-Run: python benchmarks/dde_schedule.py FOLDER (of raw data; some ten minutes on two cores)
+Run: python benchmarks/dde_schedule.py FOLDER (of raw data; five minutes on two cores)
 """
 
 import sys
