@@ -1,7 +1,6 @@
 """What every estimator does with y of one dimension, data frames, and input that it cannot use."""
 
 import inspect
-import re
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,6 @@ BEFORE_FITTING |= {"get_metadata_routing", "get_params", "set_params"}
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
 make = partial(made, fewer=True)
-SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
 def bandwidths(name):
@@ -113,28 +111,6 @@ def test_constant_y_is_refused(estimator, pairs):
             estimator.fit(x, constant)
 
 
-def assert_finite_or_refused(call, words):
-    """Hold the log densities that a call gives to be finite, or its error to say why not."""
-    try:
-        found = to_numpy(call())
-    except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
-        assert re.search(words, str(error))  # noqa: PT017
-    else:
-        assert np.isfinite(found).all()
-
-
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("scales", SCALES, ids=str)
-@pytest.mark.parametrize("name", densities())
-@pytest.mark.parametrize("standardised", [False, True])
-def test_extreme_scales_give_finite_densities_or_an_error(name, scales, standardised, pairs):
-    X, Y = (part * scale for part, scale in zip(pairs, scales, strict=True))
-    x = x_for(estimator_class(name), X)
-    model = make(name).set_params(standardize=standardised)
-    why = "scale|too wide|power of ten|points of [XY] coincide"
-    assert_finite_or_refused(lambda: model.fit(x, Y).log_density(x, Y), why)
-
-
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", densities())
 def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
@@ -142,7 +118,10 @@ def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
     x = x_for(estimator_class(name), X)
     model = make(name).fit(x, Y)
     for far in ((0 * x + 1e100, Y), (x, 0 * Y - 1e100), (0 * x - 1e30, 0 * Y + 1e30)):
-        assert_finite_or_refused(lambda far=far: model.log_density(*far), "has values beyond")
+        try:
+            assert np.isfinite(to_numpy(model.log_density(*far))).all()
+        except ValueError as error:
+            assert "has values beyond" in str(error)  # noqa: PT017
 
 
 @pytest.mark.parametrize("name", [name for name in CONTINUOUS if bandwidths(name)])

@@ -42,6 +42,8 @@ def test_it_is_made_once_and_a_command_keeps_its_arguments_folder_and_exit_code(
     assert (done.returncode, done.stderr) == (7, "")
     assert done.stdout.strip() == f"{tmp_path} ['a b', '*']"
     assert (folder / STAMP).stat().st_mtime_ns == before
+    cache = run(folder, "sh", "-c", "echo $XDG_CACHE_HOME", HOME="/none", TMPDIR="/a").stdout
+    assert cache == f"/a/kcde-cache-{os.getuid()}\n"
 
 
 def test_changed_pins_an_interruption_and_two_at_once(made):

@@ -1,11 +1,6 @@
 """What Snakemake does: runs of small targets in a copy of the project."""
 
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -25,31 +20,6 @@ def test_a_job_runs_again_when_its_code_changes_and_no_other(project):
     project.change("src/kcde/experiments/failure_case.py", "_STEP = 1e-20", "_STEP = 1e-21")
     assert "fit failure_case" in project.run(FIG3)
     assert "Nothing to be done" in project.run(FIG3)
-
-
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_is_killed_goes_on_with_the_same_command(fresh, sent):
-    slow = "__import__('time').sleep(5); rows, arrays = [], {}"
-    fresh.change("src/kcde/experiments/failure_case.py", "rows, arrays = [], {}", slow)
-    running = subprocess.Popen(
-        [sys.executable, "-m", "snakemake", FIG3, "--cores", "2"],
-        cwd=fresh.folder,
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    log = fresh.folder / "results/logs/smoke/failure_case.log"
-    deadline = time.monotonic() + 120
-    while not log.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    time.sleep(2)
-    os.killpg(running.pid, sent)
-    running.wait(60)
-    assert not list((fresh.folder / "results/smoke").rglob("*.csv"))
-    if sent == signal.SIGKILL:
-        fresh.run("--unlock")
-    assert "fit failure_case" in fresh.run(FIG3)
 
 
 def test_a_file_in_figures_is_copied_there_and_named(project):

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# End what tests/cluster/start_slurm.sh started, and delete its configuration.
+# End what tools/slurm/start_slurm.sh started, and delete its configuration.
 set -euo pipefail
 
 configuration=/etc/slurm/slurm.conf
-mark='# written by tests/cluster/start_slurm.sh; deleted by stop_slurm.sh'
+mark='# written by tools/slurm/start_slurm.sh; deleted by stop_slurm.sh'
 
 if [ ! -e "$configuration" ]; then
   echo "stop_slurm.sh: there is no $configuration, hence nothing to stop" >&2

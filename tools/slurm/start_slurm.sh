@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A Slurm of one node on this host, without systemd: tests/cluster/start_slurm.sh FOLDER
+# A Slurm of one node on this host, without systemd: tools/slurm/start_slurm.sh FOLDER
 # FOLDER (outside the checkout) takes what the daemons write. Jobs find the configuration in
 # /etc/slurm alone, since no variable of the submitting shell reaches slurmstepd; one that this
-# script has not written is never replaced. tests/cluster/stop_slurm.sh ends all of it.
+# script has not written is never replaced. tools/slurm/stop_slurm.sh ends all of it.
 set -euo pipefail
 
 configuration=/etc/slurm/slurm.conf
-mark='# written by tests/cluster/start_slurm.sh; deleted by stop_slurm.sh'
+mark='# written by tools/slurm/start_slurm.sh; deleted by stop_slurm.sh'
 
 fail() {
   echo "start_slurm.sh: $*" >&2
@@ -22,7 +22,7 @@ done
 if [ -e "$configuration" ]; then
   grep -qxF "$mark" "$configuration" ||
     fail "$configuration belongs to another Slurm: use a host without one"
-  fail "a Slurm of this script may be running: tests/cluster/stop_slurm.sh first"
+  fail "a Slurm of this script may be running: tools/slurm/stop_slurm.sh first"
 fi
 
 mkdir -p "$1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves profiles/slurm on a Slurm of one node that it starts and stops: tests/cluster/run.sh [TARGET]
+# Proves profiles/slurm on a Slurm of one node that it starts and stops: tools/slurm/run.sh [TARGET]
 # TARGET (default: smoke) is what the first comparison runs. As root, with Debian's slurm-wlm and
 # munge, and with the environment of the workflow and snakemake-executor-plugin-slurm on PATH; half an
 # hour to an hour on two cores. Ends with a list of what holds and what does not, and with status 1 if
