@@ -126,6 +126,8 @@ def run(arguments: list[str], root: Path, seconds: float | None = None) -> int:
         done = subprocess.run(command, cwd=root, env=environment, timeout=seconds, **quiet)
     except subprocess.TimeoutExpired:
         return -1
+    if done.returncode in (4, 5):  # an unknown test, or none
+        raise SystemExit(f"pytest does not take {arguments}")
     return done.returncode
 
 
