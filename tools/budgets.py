@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
-    "papers": (4519, ["papers"]),
+    "papers": (4524, ["papers"]),
     "table": (1925, ["comparison", "tabular", "table_model"]),
     "the rest": (
         885,
