@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4524, ["papers"]),
     "table": (1925, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        885,
+        889,
         [
             "cli",
             "skpro",
@@ -58,7 +58,7 @@ ROOMS = {
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 718
+WORKFLOW = 721
 TESTS = 14000
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 

@@ -544,6 +544,11 @@ def main(arguments: list[str] | None = None) -> None:
             message += ": `envs/run` has all that kcde needs, as has pip install -r envs/cpu.txt"
         print(f"kcde: {message} (KCDE_TRACEBACK=1 shows where)", file=sys.stderr)
         raise SystemExit(2) from None
+    except Exception as error:
+        # A library that was interrupted may fail while it closes its file.
+        if isinstance(error.__context__, SystemExit | KeyboardInterrupt):
+            raise error.__context__ from None
+        raise
 
 
 Target = Annotated[str, Argument(help="`all`, a paper (kcef) or one artefact.")]

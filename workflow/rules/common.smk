@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -90,6 +91,8 @@ onstart:
     # for every job that it started: in the end for most of a core.
     if LOCAL:
         workflow.scheduler.job_rate_limiter = None
+        for left in Path("results").rglob(".kcde-*"):  # by a run that was killed
+            shutil.rmtree(left)
 
 
 if LOCAL:
