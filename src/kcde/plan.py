@@ -159,15 +159,15 @@ def _order(papers: tuple[str, ...]) -> dict[Job, int]:
     """Return the place of each job of the scale laptop, the higher the earlier.
 
     That is the place of the first artefact that shows it; in an artefact what its paper prints
-    comes first, networks last.
+    comes first, then LikelihoodKCEF, and networks last.
     """
     found: dict[Job, int] = {}
     shown = artefacts([*papers, ACROSS], [RUN, READINGS])
     for place, artefact in enumerate(shown):
         for job in jobs(artefact, LAPTOP):
-            method = METHODS.get(job[2])
-            late = 2 if _is_network(job) else method is not None and method.variant == OURS
-            found.setdefault(job, 3 * (len(shown) - place) - late)
+            ours = job[2] in METHODS and METHODS[job[2]].variant == OURS
+            late = 3 if _is_network(job) else ours * (1 + (job[2] != "LikelihoodKCEF"))
+            found.setdefault(job, 4 * (len(shown) - place) - late)
     return found
 
 
@@ -182,7 +182,7 @@ def priority(papers: Iterable[str], job: Job, minutes: int = 0) -> int:
     shown = {"factors": "joint", "samples": "similarity"}.get(name, name)
     known, wanted = _order(tuple(papers)), fitted(method.partition("/")[0])
     place = max(known.get((name, dataset, method), 0), known.get((shown, dataset, wanted), 0))
-    return max(place, max(known.values()) - 3) if minutes > LONG else place
+    return max(place, max(known.values()) - 4) if minutes > LONG else place
 
 
 def on_gpu(job: Job) -> bool:
