@@ -1,5 +1,6 @@
 """The site: `KCDE_ENV=docs envs/run sphinx-build -W docs docs/_build`."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -79,9 +80,33 @@ def _without_bars(line):
     return "`".join(parts)
 
 
-def _state_selection(app, what, name, obj, options, lines):
-    """Say how an estimator chooses what is left open, as the tables say it."""
-    if what == "class" and (rule := getattr(obj, "selection_rule", "")):
+def _in_short():
+    """Return the name of each estimator, and the other cells of its row in the reference."""
+    text = (Path(__file__).parent / "reference/index.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    plain = [[re.sub(r"\[(.*?)\]\(.*?\)", r"\1", cell) for cell in row] for row in rows]
+    return {name: row[1:] for row in plain for name in re.findall(r"`(\w+)`", row[0])}
+
+
+def _estimator(app, what, name, obj, options, lines):
+    """Say what an estimator is for, with a picture, and last how it chooses what is left open."""
+    if what != "class" or not hasattr(obj, "fit"):
+        return
+    said = []
+    if use := _in_short().get(obj.__name__):
+        titles = "Take it for", "Cost of a fit to n rows", "Where it fails"
+        for title, cell in zip(titles, use, strict=False):
+            said += ["", f"**{title}**: {cell}."] if cell else []
+        said += [
+            "",
+            f".. image:: /_static/estimators/{obj.__name__}.png",
+            "   :alt: Fitted to 300 made-up rows: one hump for x < 0, two for x > 0",
+            "",
+        ]
+    # After the first paragraph, which says what it predicts.
+    after = lines.index("", next(k for k, line in enumerate(lines) if line))
+    lines[after:after] = [_without_bars(line) for line in said]
+    if rule := getattr(obj, "selection_rule", ""):
         lines += ["", _without_bars(f"**Selection**: {rule}."), ""]
 
 
@@ -97,4 +122,4 @@ def setup(app):
     app.connect("autodoc-process-signature", _constructor)
     # Before numpydoc, whose own substitutions stay, and after it.
     app.connect("autodoc-process-docstring", _escape_bars, priority=100)
-    app.connect("autodoc-process-docstring", _state_selection, priority=900)
+    app.connect("autodoc-process-docstring", _estimator, priority=900)
