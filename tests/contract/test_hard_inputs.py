@@ -31,7 +31,7 @@ REFUSED = "unit scale|rescale|more rows|training rows|coincide|raise the|leave o
 REFUSED += "|min_neighbours|needs at least|standardize|is constant|scale them up"
 # Random draws go to rows and columns in their order; of centres, folds and first pivots, to rows.
 BY_COLUMNS = {"ConditionalMAF", "ConditionalRealNVP", "DDE", "NADE", "NGBoost", "QuantileForest"}
-BY_ROWS = BY_COLUMNS | {"Defensive", "LSCDE", "SmoothedCME", "SmoothedJDL"}
+BY_ROWS = BY_COLUMNS | {"Defensive", "LSCDE", "LikelihoodKCEF", "SmoothedCME", "SmoothedJDL"}
 # Components where neither training y nor quantiles lead the rule of the test.
 ELSEWHERE = {"CDO", "NADE"}
 LAWS = {
