@@ -50,8 +50,6 @@ class Tags:
         Computes in the namespace of its input.
     sampler
         Has `sample`.
-    exact_sampler
-        Whether its draws of several y follow `log_density` exactly, not approximately.
     saved
         What it learns is arrays, numbers and texts, which `kcde.model_file` can write.
     grouped
@@ -66,7 +64,6 @@ class Tags:
     target: str = "continuous"
     array_api: bool = True
     sampler: bool = True
-    exact_sampler: bool = True
     saved: bool = True
     grouped: bool = False
     several_y: bool = True

@@ -17,6 +17,7 @@ from kcde.panels import neighbourhoods
 from kcde.seeding import generator, rng_of, seed_of
 
 _SAMPLER_DRAWS = 1000
+_RESAMPLED = 10_000
 _FEWEST_ROWS = 5  # for holding rows out
 _COUNTS = ("features", "hidden_units", "latent", "iterations", "patience", "batch_size")
 _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
@@ -129,7 +130,7 @@ class DDE(ExponentialFamily):
         "iterations as give a held-out fifth of the rows the largest likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, exact_sampler=False, saved=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -329,8 +330,14 @@ class DDE(ExponentialFamily):
         return self._learned(self._snapshots[iteration], X, n, generator(random_state))
 
     def _sample_multivariate(self, X, n, rng):
-        """From the learned sampler."""
-        return self._learned(self.sampler_, X, n, rng)
+        """By importance resampling of draws from the proposal, which all rows share."""
+        proposal, count = self._proposal(), max(_RESAMPLED, 20 * n)
+        Y, draws = proposal.sample(count, rng), np.empty((len(X), n, self.n_outputs_))
+        for rows in row_blocks(len(X), count):
+            log_w = self.log_unnormalized_at(Y)(X[rows]) - proposal.log_density(Y)
+            weights = np.exp(log_w - logsumexp(log_w, axis=1)[:, None])
+            draws[rows] = [rng.choice(Y, n, p=each) for each in weights]
+        return draws
 
     def _learned(self, sampler, X, n: int, rng) -> np.ndarray:
         draws = np.empty((len(X), n, self.n_outputs_))
