@@ -21,7 +21,7 @@ ROOMS = {
     "methods": (261, ["methods"]),
     "estimators": (8553, ["estimators"]),
     "numerics": (
-        2035,
+        2036,
         [
             "arrays",
             "linalg",

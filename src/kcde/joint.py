@@ -352,7 +352,8 @@ def sampler_of(model, kind: str, train, n: int, **options) -> Callable:
     checked with n draws; `options`: for `sample_hmc` of an estimator without x.
     """
     if kind == "direct":
-        return lambda n, rng: Draws(to_numpy(model.sample(train[:1, :0], n, rng))[0], {})
+        direct = getattr(model, "sample_learned", model.sample)  # DDE's, as published
+        return lambda n, rng: Draws(to_numpy(direct(train[:1, :0], n, rng))[0], {})
     if isinstance(model, JointDensity):
         checks = check_conditionals(model, train[: min(_CHECKED_ROWS, train.shape[0]), :], n)
         return lambda n, rng: ancestral_hmc(model, n, rng, checks)
