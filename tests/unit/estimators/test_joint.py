@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,7 +7,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 from kcde.estimators import LSCDE, LinearGaussian, ResidualKDE
-from kcde.joint import JointDensity
+from kcde.joint import JointDensity, sampler_of
 
 REVERSED = [[1, 2, 3], [2, 3], [3], []]
 
@@ -101,3 +103,8 @@ def test_a_frame_with_columns_in_another_order_is_refused(rows):
         np.testing.assert_array_equal(model.log_density(X, frame.to_numpy()), found)
         with pytest.raises(ValueError, match="Y has columns"):
             model.log_density(X, frame[["b", "a"]])
+
+
+def test_samples_of_dde_are_those_of_its_learned_sampler():
+    learned = SimpleNamespace(sample=None, sample_learned=lambda X, n, rng: np.ones((1, n, 2)))
+    assert sampler_of(learned, "direct", np.zeros((3, 2)), 4)(4, None)[0].tolist() == [[1, 1]] * 4
