@@ -107,8 +107,7 @@ def check(model, X, y, seed=0, own=True):
         below = np.stack([to_numpy(model.cdf(X, column)) for column in quantiles.T], axis=1)
         draws = to_numpy(model.sample(X, 100, seed))
         ranks = to_numpy(model.cdf(np.repeat(X, 100, axis=0), draws.ravel())).reshape(-1, 100)
-    assert np.isfinite(density).all()
-    assert np.isfinite(mean).all()
+    assert np.isfinite(np.append(density, mean)).all()
     assert min(std.min(), np.diff(quantiles, axis=1).min()) > 0.0 <= density.min()
     if any(issubclass(each.category, QuadratureWarning) for each in said):
         return
