@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1093, ["data"]),
     "experiments": (3134, ["experiments", "plan"]),
     "methods": (261, ["methods"]),
-    "estimators": (8553, ["estimators"]),
+    "estimators": (8554, ["estimators"]),
     "numerics": (
         2036,
         [

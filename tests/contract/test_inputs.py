@@ -1,6 +1,7 @@
 """What every estimator does with y of one dimension, data frames, and input that it cannot use."""
 
 import inspect
+import re
 from functools import partial
 
 import numpy as np
@@ -23,6 +24,7 @@ BEFORE_FITTING |= {"get_metadata_routing", "get_params", "set_params"}
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
 make = partial(made, fewer=True)
+SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
 def bandwidths(name):
@@ -111,6 +113,23 @@ def test_constant_y_is_refused(estimator, pairs):
             estimator.fit(x, constant)
 
 
+def finite_or_refused(call, words):
+    try:
+        assert np.isfinite(to_numpy(call())).all()
+    except (ValueError, np.linalg.LinAlgError, FloatingPointError) as error:
+        assert re.search(words, str(error))  # noqa: PT017
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("scales", SCALES, ids=str)
+@pytest.mark.parametrize("name", densities())
+def test_extreme_scales_as_they_are_give_finite_densities_or_an_error(name, scales, pairs):
+    X, Y = (part * scale for part, scale in zip(pairs, scales, strict=True))
+    x, model = x_for(estimator_class(name), X), make(name).set_params(standardize=False)
+    why = "scale|too wide|power of ten|points of [XY] coincide"
+    finite_or_refused(lambda: model.fit(x, Y).log_density(x, Y), why)
+
+
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("name", densities())
 def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
@@ -118,10 +137,7 @@ def test_points_far_away_give_finite_densities_or_an_error(name, pairs):
     x = x_for(estimator_class(name), X)
     model = make(name).fit(x, Y)
     for far in ((0 * x + 1e100, Y), (x, 0 * Y - 1e100), (0 * x - 1e30, 0 * Y + 1e30)):
-        try:
-            assert np.isfinite(to_numpy(model.log_density(*far))).all()
-        except ValueError as error:
-            assert "has values beyond" in str(error)  # noqa: PT017
+        finite_or_refused(lambda far=far: model.log_density(*far), "has values beyond")
 
 
 @pytest.mark.parametrize("name", [name for name in CONTINUOUS if bandwidths(name)])

@@ -40,7 +40,8 @@ class DDE(ExponentialFamily):
     n training rows (or random features) and H units; the kernels of x between the training rows
     take 4 n² bytes, those of y as much where f is penalised.
 
-    What comes out depends on bandwidth, penalty and the number of iterations.
+    What comes out depends on bandwidth, penalty and the number of iterations. Of several y
+    `sample` is approximate: it resamples 10,000 draws of a wide normal density by their importance.
 
     Parameters
     ----------
@@ -333,8 +334,9 @@ class DDE(ExponentialFamily):
         """By importance resampling of draws from the proposal, which all rows share."""
         proposal, count = self._proposal(), max(_RESAMPLED, 20 * n)
         Y, draws = proposal.sample(count, rng), np.empty((len(X), n, self.n_outputs_))
+        at, log_q = self.log_unnormalized_at(Y), proposal.log_density(Y)
         for rows in row_blocks(len(X), count):
-            log_w = self.log_unnormalized_at(Y)(X[rows]) - proposal.log_density(Y)
+            log_w = at(X[rows]) - log_q
             weights = np.exp(log_w - logsumexp(log_w, axis=1)[:, None])
             draws[rows] = [rng.choice(Y, n, p=each) for each in weights]
         return draws
