@@ -17,9 +17,9 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 ROOMS = {
     "data": (1093, ["data"]),
-    "experiments": (3134, ["experiments", "plan"]),
+    "experiments": (3133, ["experiments", "plan"]),
     "methods": (261, ["methods"]),
-    "estimators": (8554, ["estimators"]),
+    "estimators": (8571, ["estimators"]),
     "numerics": (
         2036,
         [

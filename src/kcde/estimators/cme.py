@@ -47,7 +47,7 @@ class CME(GaussianPairBases, LowRankConditional):
         False: no constraints. True: the average over the training rows of the weights on the
         pivots, Q_Y F x̄, is a probability vector: (53) and (54). "rows": besides, the weights at
         the first 30 training x are nonnegative, as in a variant of the authors' library: a program
-        of 30 m_Y inequalities, seconds up to ranks of 40.
+        of 30 m_Y inequalities, seconds up to ranks of some hundreds.
     max_rank
         Maximum number of pivots; None: as many as the tolerance requires.
     store
@@ -137,30 +137,26 @@ class CME(GaussianPairBases, LowRankConditional):
     def _solve(self, summary, near):
         basis_x, Q = summary.basis_x, summary.basis_y.on_pivots
         curvature = basis_x.second_moments + self.regularization
-        F = summary.cross / curvature
-        self._report("closed form", 0.0, 0)
+        F, factor = summary.cross / curvature, summary.basis_y.factor
+        # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
+        K = factor.kernel(factor.points, factor.points) if self.constrained else None
         if self.constrained == ROWS:
             few = basis_x.features(basis_x.points[: constraints.POINTS, :])
-            xp = array_namespace(Q)
-            of_x, of_mean = xp.concat([basis_x.mean[None, :], few]), xp.sum(Q, axis=0)[:, None]
-            problem = curvature + xp.zeros_like(F), summary.cross, of_mean * basis_x.mean[None, :]
-            solved = constraints.solve_on_grid(*problem, Q, of_x, least=0.0, total=1.0)
+            of_x = array_namespace(Q).concat([basis_x.mean[None, :], few])
+            solved = constraints.solve_at_rows(K, Q, curvature, summary.cross, basis_x.mean, of_x)
             F = solved.coefficients
-            self._report(solved.status, solved.residual, solved.iterations)
         elif self.constrained:
             # F x̄ moves so that p = Q_Y F x̄ lies on the simplex, at the least cost in (48).
-            mean, basis = basis_x.mean, summary.basis_y
-            # (Q_Y Q_Yᵀ)⁻¹ is the kernel matrix at the pivots, L_P L_Pᵀ.
-            K = basis.factor.kernel(basis.factor.points, basis.factor.points)
+            mean = basis_x.mean
             free = Q @ (F @ mean)
             solved = project_on_simplex(K, free, near and near._on_simplex)
             self._on_simplex = solved.coefficients
             # Q_Y⁻¹ = Vᵀ L_Pᵀ, and B = L_P⁻ᵀ is upper triangular.
-            change = solve_triangular(basis.factor.B.T, solved.coefficients - free, transpose=True)
-            self._report("optimal", solved.residual, solved.iterations)
+            change = solve_triangular(factor.B.T, solved.coefficients - free, transpose=True)
             # The nearest F, with weights D, whose product with x̄ is changed so.
             w = mean / curvature
-            F = F + (basis.rotation.T @ change)[:, None] * w[None, :] / (mean @ w)
+            F = F + (summary.basis_y.rotation.T @ change)[:, None] * w[None, :] / (mean @ w)
+        self._report(*(solved[1:4] if self.constrained else ("closed form", 0.0, 0)))
         self.objective_ = float(array_namespace(Q).sum(curvature * F * F - 2.0 * summary.cross * F))
         return F
 

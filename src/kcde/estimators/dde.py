@@ -37,8 +37,8 @@ class DDE(ExponentialFamily):
 
     An iteration is one update of f, five of g and fifteen of ν (appendix E), with the optimisers,
     networks and initial values of the authors' code. It costs O(B (n + H²)) for batches of B rows,
-    n training rows (or random features) and H units; the kernels of x between the training rows
-    take 4 n² bytes, those of y as much where f is penalised.
+    n training rows (or random features) and H units. The kernels of x between the training rows
+    take 4 n² bytes, those of y as much where f is penalised, and 27 n² while they are computed.
 
     What comes out depends on bandwidth, penalty and the number of iterations. Of several y
     `sample` is approximate: it resamples 10,000 draws of a wide normal density by their importance.

@@ -70,7 +70,6 @@ class Moments(EmbeddingExperiment):
     methods = ("JDL", "JPDL", "JPDL-unreduced", "CME")
     # The costs of these programs depend on the ranks, which grow with d, and not on n.
     only = {"JPDL-unreduced": (*datasets[:3], datasets[5])}
-    only |= {"CME-rows": (*datasets[:3], f"{datasets[1]}-{LAWS}")}
     smoke = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors", "-fewer"))
     together = (("JDL", "CME"), ("JDL-sub-grid", "JDL-clipped"))
     sized_names = GAUSSIAN

@@ -166,8 +166,7 @@ def test_decimal_commas_and_thousands_are_not_guessed(tmp_path):
     with pytest.raises(ValueError, match="'x'"):
         check(read(path), "y")
     assert check(read(path, decimal=","), "y").frame["x"][1] == 1.5
-    packed = gzip.compress(path.read_bytes())
-    (tmp_path / "data.csv.gz").write_bytes(packed)
+    (tmp_path / "data.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
     pd.testing.assert_frame_equal(read(tmp_path / "data.csv.gz"), read(path))
     versions = read(file(tmp_path, "v;y\n1.2;0,5\n1.10;1,5\n2.0.1;2,5\n"), decimal=",")
     assert versions["v"].tolist() == ["1.2", "1.10", "2.0.1"]

@@ -130,8 +130,7 @@ def test_thinned_splits_have_no_holidays_and_32_training_days_of_each_weekday():
     whole, thinned = data.split(1), data.split(1, thinned=True)
     assert set(thinned.Y_test[:, 0]) == set(whole.Y_test[:, 0]) - closed
     assert set(thinned.Y[:, 0]) < set(whole.Y[:, 0]) - closed
-    of_each = Counter(day % 7 for day in set(thinned.Y[:, 0]))
-    assert set(of_each.values()) == {32}
+    assert set(Counter(day % 7 for day in set(thinned.Y[:, 0])).values()) == {32}
     # Of the whole period, and drawn anew for each split.
     assert thinned.Y.max() > 400
     assert set(thinned.Y[:, 0]) != set(data.split(2, thinned=True).Y[:, 0])

@@ -76,9 +76,8 @@ def test_the_constrained_program_equals_a_general_optimiser(rng, constrained, n)
         {"type": "eq", "fun": lambda f: np.sum(Q @ f.reshape(shape) @ mean) - 1.0},
         {"type": "ineq", "fun": lambda f: (Q @ f.reshape(shape) @ of_x.T).ravel()},
     ]
-    options = {"ftol": 1e-13, "maxiter": 1000}
-    start = np.zeros(free.coef_.size)
-    found = minimize(value, start, jac=True, method="SLSQP", constraints=limits, options=options)
+    given = {"constraints": limits, "options": {"ftol": 1e-13, "maxiter": 1000}}
+    found = minimize(value, np.zeros(free.coef_.size), jac=True, method="SLSQP", **given)
     assert found.success
     assert value(model.coef_.ravel())[0] == pytest.approx(found.fun, rel=1e-6)
     np.testing.assert_allclose(model.coef_, found.x.reshape(shape), atol=1e-4)

@@ -1,10 +1,10 @@
 """Constrained joint distribution learning: jdl (22) and (23) with (33), or with (24).
 
 (33) is one inequality, and the dual has two multipliers. The inequalities (24), one for every pair
-of a training x and a training y, are imposed at all rows or at 30 values of each, and those on the
-weights of CME at 30 rows: that problem is the projection of the unconstrained solution on a
-polyhedron in the metric of the curvature, a least-distance problem, which becomes nonnegative least
-squares (Lawson and Hanson 1974, section 23.4).
+of a training x and a training y, are imposed at all rows or at 30 values of each: that problem is
+the projection of the unconstrained solution on a polyhedron in the metric of the curvature, a
+least-distance problem, which becomes nonnegative least squares (Lawson and Hanson 1974, section
+23.4). Weights of CME that are nonnegative at 30 rows are found by the method of multipliers.
 """
 
 from collections.abc import Callable
@@ -31,6 +31,8 @@ _ADDED = 1000  # inequalities a round, at most
 _NO_MEAN = 1e-6  # of the mean of h without constraints
 _ALLOWED = 1e-9
 _LIMIT = 1e-6
+_RELAXATION = 1.7
+_MOST_ALTERNATIONS = 20_000
 
 
 class ConstrainedSolution(NamedTuple):
@@ -301,10 +303,8 @@ def _newton_step(point: _Point) -> np.ndarray:
     return np.linalg.solve(hessian + 1e-12 * np.trace(hessian) * np.eye(2), gradient)
 
 
-def solve_on_grid(
-    curvature, linear, marginal, of_y, of_x, least: float = -1.0, total: float = 0.0
-) -> ConstrainedSolution:
-    """Minimise Σ ½ d h² - c h subject to e·h = t and Ψ_Y H Ψ_Xᵀ ≥ b at rows of x times rows of y.
+def solve_on_grid(curvature, linear, marginal, of_y, of_x) -> ConstrainedSolution:
+    """Minimise Σ ½ d h² - c h subject to e·h = 0 and Ψ_Y H Ψ_Xᵀ ≥ -1 at rows of x times rows of y.
 
     Inequalities are added where they are violated, until none is. A round with K of them costs
     K² m_X m_Y multiplications and a nonnegative least squares problem of K unknowns.
@@ -319,12 +319,9 @@ def solve_on_grid(
         return of_y @ (point / root).reshape(d.shape) @ of_x.T
 
     normal = e.reshape(-1) / root
-    size = max(float(np.linalg.norm(normal)), 1e-300)
-    normal /= size
-    fixed = total / size * normal
-    base = on_grid(fixed) - least
+    normal /= max(float(np.linalg.norm(normal)), 1e-300)
     start = point = _orthogonal(c.reshape(-1) / root, normal)
-    values, wanted = base + on_grid(start), np.zeros(0, dtype=np.intp)
+    values, wanted = 1.0 + on_grid(start), np.zeros(0, dtype=np.intp)
     rounds = 0
     while len(violated := np.setdiff1d(np.flatnonzero(values < -_ALLOWED), wanted)):
         worst = violated[np.argsort(values.flat[violated])[:_ADDED]]
@@ -332,13 +329,60 @@ def solve_on_grid(
         at_y, at_x = np.divmod(wanted, len(of_x))
         h = (of_y[at_y, :, None] * of_x[at_x, None, :]).reshape(len(wanted), -1)
         rows = _orthogonal(h / root, normal)
-        point = start + _shortest(rows, -base.flat[wanted] - rows @ start)
-        values = base + on_grid(point)
+        # The shortest step that mends them, in the span of the rows: far fewer than coefficients.
+        system = np.vstack([np.linalg.qr(rows.T, mode="r"), -1.0 - rows @ start])
+        target = np.append(np.zeros(len(system) - 1), 1.0)
+        (weights,) = nonnegative_least_squares(system, target[None, :])
+        if not (left := 1.0 - float(system[-1] @ weights)) > 0.0:
+            raise FloatingPointError("nothing is nonnegative on the grid; raise regularization")
+        point = start + rows.T @ weights / left
+        values = 1.0 + on_grid(point)
     residual = float(max(0.0, -np.min(values)))
     if residual > _LIMIT:
         raise FloatingPointError(f"values stay negative on the grid: residual {residual:.3g}")
-    found = array_namespace(linear).asarray(((fixed + point) / root).reshape(d.shape))
+    found = array_namespace(linear).asarray((point / root).reshape(d.shape))
     return ConstrainedSolution(found, "optimal", residual, rounds)
+
+
+def solve_at_rows(K, on_pivots, curvature, linear, mean, of_x) -> ConstrainedSolution:
+    """Minimise Σ ½ d f² - c f subject to Q F Ψ_Xᵀ ≥ 0 at rows of x and 1ᵀQ F x̄ = 1.
+
+    The alternating direction method of multipliers (Boyd et al. 2011, section 5.2) over F and its
+    weights P = Q F Ψ_Xᵀ, over-relaxed, with a penalty that balances the residuals. With the
+    eigenvectors of K = (QQᵀ)⁻¹ and of Ψ_Xᵀ Ψ_X / d the quadratic problem is one division an entry:
+    2 (m_Y + m_X) m_Y l multiplications an iteration for l rows, some thousand iterations.
+
+    K, the kernel at the pivots, and Q are of shape (m_Y, m_Y), d and x̄ (m_X,), c (m_Y, m_X),
+    Ψ_X (l, m_X).
+    """
+    xp, root = array_namespace(linear), np.sqrt(to_numpy(curvature))
+    K, Q, c, mean, of_x = map(to_numpy, (K, on_pivots, linear, mean, of_x))
+    of_K, U = np.linalg.eigh(K)
+    of_rows, V = np.linalg.eigh((of_x / root).T @ (of_x / root))
+    linear, of_x = U.T @ (K @ (Q @ (c / root))) @ V, of_x / root @ V
+    normal = np.outer(U.sum(axis=0), (mean / root) @ V)
+    penalty = np.sqrt(of_K[0] * of_K[-1]) / np.median(of_rows[of_rows > 1e-10 * of_rows[-1]])
+    weights, duals = (np.zeros((len(Q), len(of_x))) for _ in range(2))
+    for iteration in range(_MOST_ALTERNATIONS):
+        if iteration % 50 == 0:
+            inverse = 1.0 / (of_K[:, None] + penalty * of_rows)
+            moving = normal * inverse / np.sum(normal**2 * inverse)
+        free = (linear + U.T @ (penalty * weights - duals) @ of_x) * inverse
+        Z = free + (1.0 - np.sum(normal * free)) * moving
+        found, before = U @ (Z @ of_x.T), weights
+        relaxed = _RELAXATION * found + (1.0 - _RELAXATION) * before
+        weights = np.maximum(relaxed + duals / penalty, 0.0)
+        duals = duals + penalty * (relaxed - weights)
+        if iteration % 50 == 49:
+            off = np.linalg.norm(found - weights) / np.linalg.norm(weights)
+            moved = penalty * np.linalg.norm(weights - before) / max(np.linalg.norm(duals), 1e-300)
+            if max(off, moved) < 1e-8:
+                break
+            penalty *= np.clip(np.sqrt(off / max(moved, 1e-300)), 0.1, 10.0)
+    if max(off, moved) > _LIMIT:
+        raise FloatingPointError(f"weights stay negative at rows: residual {max(off, moved):.3g}")
+    F = xp.asarray(Q.T @ (K @ (U @ Z @ V.T)) / root)
+    return ConstrainedSolution(F, "optimal", float(max(off, moved)), iteration + 1)
 
 
 def spread_features(basis: Basis, most: int):
@@ -352,17 +396,3 @@ def spread_features(basis: Basis, most: int):
 def _orthogonal(rows: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """Return the parts of vectors that are orthogonal to a unit vector."""
     return rows - (rows @ normal)[..., None] * normal
-
-
-def _shortest(rows: np.ndarray, least: np.ndarray) -> np.ndarray:
-    """Return the shortest z with rows z ≥ least."""
-    # In the span of the rows, of which there are far fewer than coefficients.
-    lower = np.linalg.qr(rows.T, mode="r")
-    system = np.vstack([lower, least[None, :]])
-    target = np.zeros(len(system))
-    target[-1] = 1.0
-    (weights,) = nonnegative_least_squares(system, target[None, :])
-    residual = target[-1] - float(least @ weights)
-    if not residual > 0.0:
-        raise FloatingPointError("nothing is nonnegative on the grid; raise regularization")
-    return rows.T @ weights / residual

@@ -573,6 +573,6 @@ DEPENDENCE = _figure(
     stage=READINGS,
     shown={"datasets": [*_named("", claims.PUBLISHED_SIZES[:3]), f"gaussian-1-10000-{LAWS}"]},
     methods=[*POSITIVITY, "CME", "JPDL"],
-    beside=["JDL", "JDL-sub-grid", "JDL-clipped", "CME", "KLR"],
+    beside=[*POSITIVITY, "CME", "KLR"],
     remarks=lambda drawn: [*remarks_of_dependence(drawn), *claims.remarks(drawn)],
 )
