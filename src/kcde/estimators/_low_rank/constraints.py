@@ -374,7 +374,7 @@ def solve_at_rows(K, on_pivots, curvature, linear, mean, of_x) -> ConstrainedSol
         weights = np.maximum(relaxed + duals / penalty, 0.0)
         duals = duals + penalty * (relaxed - weights)
         if iteration % 50 == 49:
-            off = np.linalg.norm(found - weights) / np.linalg.norm(weights)
+            off = np.linalg.norm(found - weights) / max(np.linalg.norm(weights), 1e-300)
             moved = penalty * np.linalg.norm(weights - before) / max(np.linalg.norm(duals), 1e-300)
             if max(off, moved) < 1e-8:
                 break
