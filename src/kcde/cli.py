@@ -155,8 +155,8 @@ def compare_command(
 def fit_command(
     data: Data,
     y: Y,
-    method: Annotated[str, Option(help="A method, as `kcde compare` advises one.")],
     out: Annotated[Path, Option("--out", "-o", help="The model file, NAME.kcde.")],
+    method: Annotated[str, Option(help="As `kcde compare` advises one.")] = "LikelihoodKCEF",
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
@@ -178,7 +178,7 @@ def fit_command(
     rows is not fitted, but calibrates intervals.
 
     \b
-    kcde fit houses.csv --y price --method LikelihoodKCEF --out price.kcde
+    kcde fit houses.csv --y price --out price.kcde
     kcde fit houses.csv --y price --method LSCDE-exact --conformal 0.25 --out price.kcde
     """  # noqa: D301
     from kcde import tabular
