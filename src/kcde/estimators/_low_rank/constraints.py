@@ -362,7 +362,7 @@ def solve_at_rows(K, on_pivots, curvature, linear, mean, of_x) -> ConstrainedSol
     linear, of_x = U.T @ (K @ (Q @ (c / root))) @ V, of_x / root @ V
     normal = np.outer(U.sum(axis=0), (mean / root) @ V)
     penalty = np.sqrt(of_K[0] * of_K[-1]) / np.median(of_rows[of_rows > 1e-10 * of_rows[-1]])
-    weights, duals = (np.zeros((len(Q), len(of_x))) for _ in range(2))
+    weights = duals = np.zeros((len(Q), len(of_x)))
     for iteration in range(_MOST_ALTERNATIONS):
         if iteration % 50 == 0:
             inverse = 1.0 / (of_K[:, None] + penalty * of_rows)
