@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1093, ["data"]),
     "experiments": (3133, ["experiments", "plan"]),
     "methods": (261, ["methods"]),
-    "estimators": (8571, ["estimators"]),
+    "estimators": (8656, ["estimators"]),
     "numerics": (
         2036,
         [
@@ -40,9 +40,9 @@ ROOMS = {
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
     "papers": (4524, ["papers"]),
-    "table": (1925, ["comparison", "tabular", "table_model"]),
+    "table": (1937, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        889,
+        900,
         [
             "cli",
             "skpro",
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 721
-TESTS = 14000
+TESTS = 14152
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

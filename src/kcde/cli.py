@@ -85,7 +85,10 @@ Levels = Annotated[str | None, Option(help="Columns of numbers that are categori
 _MISSING = "Missing values: refuse; drop their rows; or indicate in a column where x is missing."
 Missing = Annotated[str, Option(help=_MISSING)]
 Na = Annotated[list[str], Option(help="Words or numbers for missing values, '?,-999'; repeatable.")]
-LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0; answers are in units of y.")]
+LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0: --lower 0.")]
+_LOWER = "A bound below all y: log(y - LOWER) is modelled, answers are in units of y and above it."
+Lower = Annotated[float | None, Option(help=_LOWER)]
+_WEIGHT = "Column of how often a row counts, as the weights of a survey."
 Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]
 Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 
@@ -115,6 +118,7 @@ def compare_command(
     missing: Missing = "refuse",
     na: Na = (),
     log_y: LogY = False,
+    lower: Lower = None,
     rows: Annotated[int, Option(min=0, help="Most rows to train, at random; 0: all.")] = 50_000,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -143,7 +147,7 @@ def compare_command(
     folder = out or data.with_name(f"{data.stem}-comparison")
     given = {"methods": names(methods, "--methods"), "drop": names(drop, "--drop") or ()}
     given |= {"splits": splits, "seed": seed, "groups": groups, "time_column": time_column}
-    given |= {"levels": coded, "log_y": log_y}
+    given |= {"levels": coded, "lower": _bound(lower, log_y)}
     given |= {"budget": duration(budget, "--budget"), "jobs": jobs, "rows": rows or None}
     given |= {"missing": missing, "source": data.name, "reading": reading, "out": folder}
     say = partial(typer.echo, err=True)
@@ -165,6 +169,8 @@ def fit_command(
     missing: Missing = "refuse",
     na: Na = (),
     log_y: LogY = False,
+    lower: Lower = None,
+    weight: Annotated[str | None, Option(help=_WEIGHT)] = None,
     conformal: Annotated[float | None, Option(help="Share of rows that calibrate instead.")] = None,
     options: Annotated[str, Option(help="Constructor arguments as a JSON object.")] = "{}",
     delimiter: Delimiter = None,
@@ -189,8 +195,9 @@ def fit_command(
     arguments = json_object(options, "--options", '{"folds": 5}')
     coded = names(levels, "--levels") or []
     given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}
-    given |= {"time_column": time_column, "missing": missing, "log_y": log_y}
-    given |= {"conformal": conformal, "options": arguments, "seed": seed}
+    given |= {"time_column": time_column, "missing": missing, "weight": weight}
+    given |= {"lower": _bound(lower, log_y), "conformal": conformal}
+    given |= {"options": arguments, "seed": seed}
     model = TableModel(method, y, names(x, "--x"), **given)
     reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
     try:
@@ -291,6 +298,12 @@ def _reading(delimiter: str | None, decimal: str, text: list[str], na: Sequence[
     given = {"delimiter": delimiter, "text": text, "na": _listed(na, "--na")}
     given["decimal"] = decimal if decimal != "." else None
     return {name: value for name, value in given.items() if value}
+
+
+def _bound(lower: float | None, log_y: bool) -> float | None:
+    if log_y and lower is not None:
+        raise ValueError("give --lower or --log-y, which is --lower 0, not both")
+    return 0.0 if log_y else lower
 
 
 def _require_apart(out: Path, *read: Path) -> None:

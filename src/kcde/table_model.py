@@ -29,7 +29,7 @@ from kcde import estimators, methods, model_file, provenance, tabular
 from kcde.estimators import Conformal, Quantiles, Standardised
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared.distribution import tails
-from kcde.estimators._shared.rows import missing_library
+from kcde.estimators._shared.rows import about_rows, missing_library
 from kcde.estimators.base import Tags
 from kcde.estimators.log_scaled import LogScaled
 from kcde.files import refused
@@ -83,12 +83,16 @@ def regardless_of_groups(names: Sequence[str]) -> str:
 
 
 def unfitted(
-    method: str, seed: int, options: Mapping[str, Any] | None = None, *, log_y: bool = False
+    method: str,
+    seed: int,
+    options: Mapping[str, Any] | None = None,
+    *,
+    lower: float | None = None,
 ) -> Standardised | LogScaled | Quantiles:
     """Return the estimator of a method, by a name, standardised by its training rows."""
     if by_expectations(method):
-        if log_y:
-            raise ValueError(f"{method} has no density, which log y needs: leave --log-y out")
+        if lower is not None:
+            raise ValueError(f"{method} has no density, as a bound of y needs: leave the bound out")
         chosen = {"regularization": None} | dict(options or {})
         return Quantiles(methods.make(method, **chosen), random_state=seed)
     if why := usable(method):
@@ -96,7 +100,7 @@ def unfitted(
     made = methods.make(method, **(options or {}))
     if "random_state" in made.get_params(deep=False) and "random_state" not in (options or {}):
         made.set_params(random_state=seed)
-    return LogScaled(Standardised(made)) if log_y else Standardised(made)
+    return Standardised(made) if lower is None else LogScaled(Standardised(made), lower)
 
 
 @dataclass(eq=False, repr=False)
@@ -123,9 +127,12 @@ class TableModel:
         Columns of x that are categories, also where they have numbers.
     missing
         Rows with missing values: `refuse`, `drop` or `indicate`, see `kcde.tabular.check`.
-    log_y
-        Whether the method sees log y, of y > 0; answers stay in the units of y. Means are then by
-        quadrature of the density, in which y counts as at most ten times the largest in training.
+    lower
+        A bound below all y: the method sees log(y - lower), answers stay in the units of y. Means
+        are then by quadrature of the density, in which y - lower counts as at most ten times the
+        largest in training.
+    weight
+        A column that is no part of x: how often a row counts, see `sample_weight` of the fit.
     conformal
         Share of the rows that calibrate `interval` by split conformal prediction, e.g. 0.25; None:
         intervals are those of the density.
@@ -155,7 +162,8 @@ class TableModel:
     time_column: str | None = None
     levels: Sequence[str] = ()
     missing: str = tabular.REFUSE
-    log_y: bool = False
+    lower: float | None = None
+    weight: str | None = None
     conformal: float | None = None
     options: Mapping[str, Any] | None = None
     seed: int = 0
@@ -171,19 +179,21 @@ class TableModel:
         ValueError
             If the method or a column cannot be used, see `kcde.tabular.check`.
         """
-        names = ("drop", "groups", "levels", "missing", "log_y")
+        names = ("drop", "groups", "levels", "missing", "lower")
         options = {name: getattr(self, name) for name in names}
-        if self.time_column is not None:
-            if self.groups is not None:
-                raise ValueError("give groups or a time column, not both")
-            options["aside"] = (self.time_column,)
+        if self.time_column is not None and self.groups is not None:
+            raise ValueError("give groups or a time column, not both")
+        if self.weight is not None and self.conformal is not None:
+            raise ValueError("give a weight or conformal, not both: its guarantee counts each row")
+        aside = self.time_column, self.weight
+        options["aside"] = tuple(name for name in aside if name is not None)
         return self.fit_checked(tabular.check(frame, self.y, self.x, **options))
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":
         """Fit to a table that has been checked."""
         seed = seed_of("own", "fit", self.seed) % 2**32
-        estimator = unfitted(self.method, seed, self.options, log_y=self.log_y)
-        groups = None
+        estimator = unfitted(self.method, seed, self.options, lower=self.lower)
+        groups = weights = None
         self.columns_, self.notes_ = checked.columns, (*checked.notes, *checked.warnings)
         if self.groups is not None:
             if not estimator.tags.grouped:
@@ -197,7 +207,10 @@ class TableModel:
         if self.time_column is not None:
             order = np.argsort(tabular.times(frame, self.time_column), kind="stable")
             frame = frame.iloc[order]
-        self.model_ = estimator.fit(self._x_of(frame), checked.columns.target(frame), groups)
+        if self.weight is not None:
+            weights = frame[self.weight].to_numpy()
+        given = self._x_of(frame), checked.columns.target(frame), groups
+        self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
         self.about_ = {
             "method": methods.shown(methods.key_of(self.method)),
             "columns": checked.columns.plain(),
@@ -397,7 +410,7 @@ class TableModel:
             If it is no model.
         """
         model, about, arguments = model_file.read(path)
-        if arguments is None:
+        if arguments is None or arguments.keys() - {each.name for each in fields(cls)}:
             raise ValueError(f"{path} was written by an older version of kcde: fit again")
         with refused(path, "is no model of a table"):
             columns = tabular.Columns.of_plain(about["columns"])

@@ -629,7 +629,7 @@ def check(
     aside: Sequence[str] = (),
     levels: Sequence[str] = (),
     missing: str = REFUSE,
-    log_y: bool = False,
+    lower: float | None = None,
 ) -> Checked:
     """Check a table and say which of its columns are used.
 
@@ -646,15 +646,15 @@ def check(
     groups
         A column of labels, that is no part of x but must be complete.
     aside
-        Other such columns: a time.
+        Other such columns: a time, a weight.
     levels
         Columns of x that are categories, also where they have numbers.
     missing
         `refuse`; `drop`: rows with a missing value in a column that is used are left out; or
         `indicate`: of x, the median stands for a missing number beside a column that says so, and
         missing is a level of its own, while rows without y, group or time are left out.
-    log_y
-        Whether the logarithm of y is modelled.
+    lower
+        A bound below all y: log(y - lower) is modelled.
 
     Raises
     ------
@@ -700,7 +700,7 @@ def check(
     if len(frame) < FEWEST_ROWS:
         after = f" ({' '.join(notes)})" if notes else ""
         raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
-    target = _target(frame, y, log_y=log_y)
+    target = _target(frame, y, lower)
     used, more = _used(frame, wanted, cells)
     left_out += more
     if not used:
@@ -717,7 +717,7 @@ def check(
         frame, target = frame[~again], target[~again]
     encoded = columns.encode(frame[[*names, y]])
     said, width = _of_target(y, target), encoded.shape[1]
-    skewed = [] if said or log_y else _skewed(y, target)
+    skewed = [] if said or lower is not None else _skewed(y, target)
     said += skewed
     if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, width)]:
         remedy = f"If it is not known before {y!r} is, leave it out with --drop"
@@ -727,7 +727,7 @@ def check(
         remedy = "most methods will learn little; name the ones that matter with --x"
         said.append(f"There are more columns of x ({width}) than rows ({len(frame)}): {remedy}.")
     numbers = {each.name: encoded[each.name].to_numpy() for each in used if each.levels is None}
-    numbers |= {} if skewed or log_y else {y: target}
+    numbers |= {} if skewed or lower is not None else {y: target}
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     said += far[:_SHOWN]
     for name in columns.text if groups is None else [*columns.text, groups]:
@@ -767,7 +767,7 @@ def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
     clash = [name for name in (*(x or ()), *levels) if name not in others]
     if clash := clash + [y] * (y in (*drop, *aside)):
-        parts = "y, x (with levels or not), dropped, group or time"
+        parts = "y, x (with levels or not), dropped, group, time or weight"
         raise ValueError(f"{_listed(clash)}: a column can have one part: {parts}")
     return others
 
@@ -796,14 +796,15 @@ def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     return kept, [f"{len(frame) - len(kept)} rows with missing values left out: {shown}{text}."]
 
 
-def _target(frame: pd.DataFrame, y: str, *, log_y: bool) -> np.ndarray:
+def _target(frame: pd.DataFrame, y: str, lower: float | None) -> np.ndarray:
     target = _numbers(y, frame)
     if np.ptp(target) == 0:
         raise ValueError(f"column {y!r} is constant ({target[0]:g}): there is nothing to predict")
-    if log_y and (low := target <= 0).any():
+    if lower is not None and (low := ~(target > lower)).any():
         first = f"such as {target[low][0]:g} in row {row_number(frame.index[low.argmax()])}"
-        said = f"column {y!r}: {low.sum()} values are not positive, {first}"
-        raise ValueError(f"{said}, and have no logarithm: leave out --log-y")
+        said = f"column {y!r}: {low.sum()} values are not above {lower:g}, {first}, and have no"
+        remedy = "give a --lower that is smaller, or leave it or --log-y out"
+        raise ValueError(f"{said} logarithm of what they are above it: {remedy}")
     return target
 
 

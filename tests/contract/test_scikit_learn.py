@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "check_n_features_in_after_fitting": "the error is in words that all methods have",
     "check_complex_data": "refused as `X must be numbers; got an array of complex128`",
     "check_dtype_object": "a dictionary among numbers is a ValueError, as all input that is wrong",
+    "check_sample_weight_equivalence_on_dense_data": "y is Y; what is equal is in test_weights.py",
     "check_estimators_empty_data_messages": "X without columns is no error: a density of y alone",
 }
 """Checks that every class may fail, with the reason."""
@@ -58,7 +59,10 @@ SLOW = ("CDO", "Defensive", "NADE")
 """Many shapes to compile, or many fits; others are slow in every file, see conftest.py."""
 
 
-OTHERS = {kind.__name__: kind(make("LSCDE")) for kind in (Standardised, Conformal)}
+OTHERS = {
+    "Standardised": Standardised(make("LinearGaussian")),
+    "Conformal": Conformal(make("LSCDE")),
+}
 OTHERS["JPDL"] = make("JPDL", degree=1)
 
 

@@ -75,7 +75,7 @@ def test_numbers_with_a_large_offset_keep_their_digits():
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     options = {"bandwidth_x": np.array([0.7, 1.0]), "bandwidth_y": 0.3, "regularization": 0.1}
     asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}
-    asked |= {"levels": ["code"], "log_y": True, "options": options, "seed": np.int64(5)}
+    asked |= {"levels": ["code"], "lower": 0.0, "options": options, "seed": np.int64(5)}
     frame = table().assign(group=np.arange(60) // 2, hole=[np.nan, *range(59)], code=[1, 2] * 30)
     frame["price"] = np.exp(3.0 * frame["price"])
     model = TableModel("LSCDE-exact", "price", ["area", "code"], **asked).fit(frame)

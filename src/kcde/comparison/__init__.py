@@ -126,7 +126,7 @@ def compare(
     drop: Sequence[str] = (),
     levels: Sequence[str] = (),
     missing: str = tabular.REFUSE,
-    log_y: bool = False,
+    lower: float | None = None,
     rows: int | None = TRAIN_ROWS,
     seed: int = 0,
     source: str = "data.csv",
@@ -165,8 +165,8 @@ def compare(
         Columns of x that are categories, also where they have numbers.
     missing
         Rows with missing values: `refuse`, `drop` or `indicate`, see `kcde.tabular.check`.
-    log_y
-        Whether methods see log y, of y > 0; scores stay in the units of y.
+    lower
+        A bound below all y: methods see log(y - lower), scores stay in the units of y.
     rows
         Most training rows of a split; None: all.
     seed
@@ -192,11 +192,11 @@ def compare(
     names, absent = _compared(methods)
     aside = [] if time_column is None else [time_column]
     used = {"drop": drop, "groups": groups, "aside": aside, "levels": levels}
-    checked = tabular.check(frame, y, x, **used, missing=missing, log_y=log_y)
+    checked = tabular.check(frame, y, x, **used, missing=missing, lower=lower)
     asked = {"count": splits, "groups": groups, "time_column": time_column, "rows": rows}
     with tempfile.TemporaryDirectory(prefix="kcde-") as temporary:
         folder = Path(temporary) if out is None else Path(out)
-        plan = running.make(checked, folder, **asked, seed=seed, log_y=log_y)
+        plan = running.make(checked, folder, **asked, seed=seed, lower=lower)
         flattered = running.misleading(checked) if plan.kind == RANDOM else []
         warnings = (*checked.warnings, *flattered, *_beyond(plan, checked))
         for line in (*checked.notes, *warnings):
@@ -215,7 +215,7 @@ def compare(
     if advice.method is not None:
         say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
-        model = TableModel(advice.method, y, used, groups=groups, levels=levels, log_y=log_y)
+        model = TableModel(advice.method, y, used, groups=groups, levels=levels, lower=lower)
         some = subsample(len(checked.frame), TRAIN_ROWS, rng_of("own", "all rows"))
         model.fit_checked(replace(checked, frame=checked.frame.iloc[some]))
     found = (checked, plan, run, table, by_splits, rank_by, advice, warnings, model)

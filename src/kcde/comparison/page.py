@@ -125,12 +125,13 @@ def facts(found: "Comparison") -> str:
     """Say what was compared, in a sentence."""
     plan, columns = found.plan, found.checked.columns
     sizes = found.by_split[["n_train", "n_test"]].max()
+    bound = "" if plan.lower is None else f" and log({columns.y} - {plan.lower:g})"
     return (
         f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
         f"columns. {len(found.run.scores)} methods over {len(found.run.splits)} "
         f"{_KINDS[plan.kind]}, up to {sizes['n_train']:.0f} rows to train and "
         f"{sizes['n_test']:.0f} to test on; methods see columns standardised by the training rows"
-        f"{' and log ' + columns.y if plan.log_y else ''}, scores are in the units of {columns.y}."
+        f"{bound}, scores are in the units of {columns.y}."
     )
 
 
@@ -185,9 +186,9 @@ def python_lines(found: "Comparison") -> str:
         "groups": found.plan.column if found.plan.kind == GROUPS else None,
         "levels": [name for name in names if name in found.levels],
         "missing": None if found.missing == tabular.REFUSE else found.missing,
-        "log_y": found.plan.log_y,
+        "lower": found.plan.lower,
     }
-    asked = {name: value for name, value in asked.items() if value}
+    asked = {name: value for name, value in asked.items() if value not in (None, [])}
     return "\n".join(
         [
             "from kcde import tabular",

@@ -139,8 +139,8 @@ class Plan:
         methods that choose by folds keep them together there as well.
     column
         That of the groups, or of the time.
-    log_y
-        Whether methods see log y.
+    lower
+        Methods see log(y - lower), unless it is None.
     """
 
     folder: Path
@@ -150,7 +150,7 @@ class Plan:
     y: np.ndarray
     groups: np.ndarray | None = None
     column: str | None = None
-    log_y: bool = False
+    lower: float | None = None
 
     def overlap(self, numbers: Sequence[int]) -> float:
         """Return test over training rows of some splits, for `kcde.metrics.paired_t_test`."""
@@ -167,7 +167,7 @@ def make(
     time_column: str | None = None,
     rows: int | None = TRAIN_ROWS,
     seed: int = 0,
-    log_y: bool = False,
+    lower: float | None = None,
 ) -> Plan:
     """Return the plan of a comparison with `rows` training rows at most, known to its folder.
 
@@ -195,7 +195,7 @@ def make(
             raise ValueError(f"{said}: take fewer --splits, or other groups")
     found = tuple(limited(each, rows, TEST_ROWS, seed + i) for i, each in enumerate(whole))
     X = checked.columns.encode(checked.frame).to_numpy()
-    plan = Plan(folder, kind, found, X, y, labels, groups or time_column, log_y)
+    plan = Plan(folder, kind, found, X, y, labels, groups or time_column, lower)
     _require_same(plan, checked)
     return plan
 
@@ -210,7 +210,7 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
         "kind": plan.kind,
         "column": plan.column,
         "kcde": kcde.__version__,
-    } | ({"log_y": True} if plan.log_y else {})
+    } | ({} if plan.lower is None else {"lower": plan.lower})
     path = plan.folder / "plan.json"
     if not path.exists():
         rows = {
@@ -323,7 +323,7 @@ def score(method: str, plan: Plan, rows: int, number: int) -> Scored:
     """Fit to so many rows of one split and score it; what fails is a result with its reason."""
     start = time.perf_counter()
     seed, split = seed_of("own", "split", number) % 2**32, plan.splits[number]
-    model = unfitted(method, seed, log_y=plan.log_y)
+    model = unfitted(method, seed, lower=plan.lower)
     split = limited(split, rows, max(2 * rows, _ROWS), number)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:

@@ -14,11 +14,12 @@ from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import (
     LARGEST_VALUE,
     MissingLibraryError,
+    about_rows,
     check_not_constant,
     check_pairs,
     group_labels,
-    grouping,
     missing_library,
+    row_weights,
 )
 from kcde.estimators._shared.threads import limit_threads, thread_limit
 from kcde.estimators._shared.units import Units
@@ -69,6 +70,34 @@ class Tags:
     several_y: bool = True
 
 
+class WeightedRows:
+    """Adds `sample_weight` to the `fit` of an estimator whose `_fit` heeds `_weights`."""
+
+    def fit(self, X, Y, groups=None, sample_weight=None) -> "ConditionalDensity":
+        """Fit to pairs, in which rows may count more or less than once.
+
+        Parameters
+        ----------
+        X, Y, groups
+            As `ConditionalDensity.fit` has them.
+        sample_weight
+            Shape (n,), not negative: how often a row counts, as the inverse of the probability with
+            which a survey drew it. Only ratios matter; rows of weight 0 are left out. Scores that
+            choose hyper-parameters are weighted, standardising is not. None: each counts once.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If weights have another shape, one is negative or not finite, or all are 0; besides what
+            is refused without weights.
+        """
+        return self._fit_pairs(X, Y, groups, sample_weight)
+
+
 class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
     """Base class of estimators of p(y|x), with scikit-learn's conventions.
 
@@ -103,6 +132,9 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
     _labels: np.ndarray | None = None
     """While a fit lasts: the group of each row, whole numbers from 0, shape (n,)."""
 
+    _weights: np.ndarray | None = None
+    """While a fit lasts: the weight of each row, positive and of mean 1, shape (n,)."""
+
     def fit(self, X, Y, groups=None) -> "ConditionalDensity":
         """Fit to pairs.
 
@@ -129,6 +161,9 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         numpy.linalg.LinAlgError
             If the system to solve is singular beyond repair.
         """
+        return self._fit_pairs(X, Y, groups)
+
+    def _fit_pairs(self, X, Y, groups, sample_weight=None) -> "ConditionalDensity":
         if why := missing_library(type(self)):
             raise MissingLibraryError(f"{type(self).__name__} {why}")
         given, outputs = X, Y
@@ -136,17 +171,23 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         X, Y = map(self._here, check_pairs(X, Y, largest, copy=True))
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
+        about_rows(self, groups)
+        labels = None if groups is None else group_labels(groups, Y.shape[0])
+        weights = None if sample_weight is None else row_weights(sample_weight, Y.shape[0])
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            X, Y, weights = take_rows(X, kept), take_rows(Y, kept), weights[kept]
+            labels = None if labels is None else labels[kept]
         check_not_constant(Y)
         if not self.tags.several_y:
             checks.one_y(self, Y)
-        if grouping(self, groups):
-            self._labels = group_labels(groups, Y.shape[0])
         units = Units(X, Y) if self.standardize else None
         self._reset()
         self._record_input(given, X, Y, outputs)
         self._units = units
         if units is not None:
             X, Y = units.x(X), units.y(Y)
+        self._labels, self._weights = labels, weights
         try:
             with thread_limit(Y.shape[0]):
                 self._fit(X, Y)
@@ -154,7 +195,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             self._reset()
             raise
         finally:
-            vars(self).pop("_labels", None)
+            del self._labels, self._weights
         self._open(units, outputs)
         return self
 

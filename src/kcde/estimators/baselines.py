@@ -13,7 +13,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import by_blocks, column_std, root_mean_square, sum_over
-from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.estimators.base import ConditionalDensity, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.linalg import symmetric_spectrum
@@ -24,7 +24,7 @@ from kcde.selection import best_index, complement, subsample
 
 
 @dataclass(eq=False, repr=False)
-class LinearGaussian(NormalResiduals):
+class LinearGaussian(WeightedRows, NormalResiduals):
     """Predict a normal density of y given x, the mean linear and the variance fixed: a baseline.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -78,7 +78,7 @@ class LinearGaussian(NormalResiduals):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization)
+        self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization, self._weights)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         self.residual_std_ = self._ridge.residual_std
 
@@ -92,8 +92,9 @@ _LEAST = 1e-8  # 1 - h_ii: below it the residual of a row left out is rounding
 
 @dataclass(frozen=True)
 class Ridge:
-    """m(x) = ȳ + (x - x̄)ᵀb with b = argmin Σ_i |y_i - m(x_i)|²/n + λ|b|².
+    """m(x) = ȳ + (x - x̄)ᵀb with b = argmin Σ_i w_i |y_i - m(x_i)|²/n + λ|b|².
 
+    x̄ and ȳ are means with the weights w_i of the rows, which are 1 or have the mean 1.
     `residual_std`, (d_y,): the root mean square of each y_i less its fit to all other rows.
     """
 
@@ -108,7 +109,9 @@ class Ridge:
         return self.centre_y + (X - self.centre_x) @ self.coef
 
 
-def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, dict]:
+def fit_ridge(
+    X, Y, regularization: float | None, weights: np.ndarray | None = None
+) -> tuple[Ridge, np.ndarray, dict]:
     """Return the fit, the residuals of rows left out and the scores of λ, chosen if it is None.
 
     The residual of row i left out is e_i/(1 - h_ii) with the residual e_i and the leverage h_ii of
@@ -120,8 +123,9 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, di
     """
     checks.positive("regularization", regularization, optional=True)
     xp, x, y = array_namespace(X), to_numpy(X), to_numpy(Y)
-    centre_x, centre_y = x.mean(axis=0), y.mean(axis=0)
-    path = _Path(x - centre_x, y - centre_y)
+    weights = np.ones((len(x), 1)) if weights is None else weights[:, None]
+    centre_x, centre_y = (weights * x).mean(axis=0), (weights * y).mean(axis=0)
+    path = _Path(x - centre_x, y - centre_y, weights)
     candidates = REGULARIZATIONS if regularization is None else np.array([regularization])
     stds = np.stack([root_mean_square(path.left_out(each)) for each in candidates])
     if np.any(stds == 0):
@@ -132,18 +136,21 @@ def fit_ridge(X, Y, regularization: float | None) -> tuple[Ridge, np.ndarray, di
     parts = (xp.asarray(part) for part in (centre_x, centre_y, path.coef(chosen)))
     std = as_bandwidths(stds[best], y.shape[1], "the standard deviation of the residuals")
     scores = {"regularization": candidates, "score": score}
-    return Ridge(*parts, chosen, std), path.left_out(chosen), scores
+    return Ridge(*parts, chosen, std), path.left_out(chosen) / np.sqrt(weights), scores
 
 
 class _Path:
     """The regressions of centred x (n, d) and y for all λ, by eigenvectors of XᵀX, or of XXᵀ.
 
+    Of weighted rows x, y and what is left of it are here times the root of their weight.
     The latter where d > n: with XXᵀ/n = U W Uᵀ, x in the directions of the eigenvectors of XᵀX is
     U (nW)^½, and b = Xᵀ U (W + λ)⁻¹ Uᵀ y/n (Hastie, Tibshirani and Friedman 2009, section 18.3.5).
     """
 
-    def __init__(self, x: np.ndarray, y: np.ndarray):
-        (n, d), self._y = x.shape, y
+    def __init__(self, x: np.ndarray, y: np.ndarray, weights: np.ndarray):
+        root, self._shares_of_rows = np.sqrt(weights), weights[:, 0] / len(weights)
+        (n, d), x, y = x.shape, root * x, root * y
+        self._y = y
         if d > n:
             self._values, vectors = symmetric_spectrum(x @ x.T / n)
             self._rotated, of_rows = vectors * np.sqrt(n * self._values), vectors.T @ y / n
@@ -162,7 +169,7 @@ class _Path:
     def left_out(self, regularization: float) -> np.ndarray:
         """Return e_i/(1 - h_ii), (n, d_y); NaN where a row alone determines a coefficient."""
         inverse = 1.0 / (self._values + regularization)
-        kept = 1.0 - 1.0 / len(self._y) - self._shares @ inverse
+        kept = 1.0 - self._shares_of_rows - self._shares @ inverse
         residuals = self._y - self._rotated @ (self._moments * inverse[:, None])
         return residuals / np.where(kept > _LEAST, kept, np.nan)[:, None]
 
@@ -171,7 +178,7 @@ TUNING_ROWS = 1000
 
 
 @dataclass(eq=False, repr=False)
-class MarginalKDE(GaussianMixture):
+class MarginalKDE(WeightedRows, GaussianMixture):
     """Predict the density of y regardless of x: a baseline that says what x is worth.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -234,18 +241,21 @@ class MarginalKDE(GaussianMixture):
         else:
             self._choose(to_numpy(Y), most)
         self._centres, self._sigma = Y, self.bandwidth_y_
+        self._log_row_weights = _logs(self._weights)
 
     def _choose(self, Y: np.ndarray, most: int) -> None:
         """Choose h among `FACTORS` × standard deviations by leave-one-out likelihood.
 
-        Σ_i log 1/(n-1) Σ_{j≠i} N(y_i; y_j, diag h²), over all i or `most` random ones; j runs over
-        all rows, or those of another group than i (Silverman 1986, section 3.4.4). 33 t n
+        Σ_i w_i log Σ_{j≠i} w_j N(y_i; y_j, diag h²) / Σ_{j≠i} w_j, over all i or `most` random
+        ones; j runs over all rows, or those of another group than i, and w are the weights of rows,
+        1 where none are given (Silverman 1986, section 3.4.4). 33 t n
         exponentials for t of n rows. Where every value is there twice the likelihood grows without
         a bound as h falls; the smallest candidate is then chosen.
         """
         n, scale = len(Y), column_std(Y)
         left_out = subsample(n, most, rng_of("selection", self.random_state))
         labels = np.arange(n) if self._labels is None else self._labels
+        weights, logs = np.ones(n) if self._weights is None else self._weights, _logs(self._weights)
         candidates = [as_bandwidths(c * scale, len(scale), "bandwidth_y") for c in FACTORS]
         unit, scores = Y / scale, np.zeros(len(FACTORS))
         for block in row_blocks(len(left_out), n):
@@ -253,15 +263,19 @@ class MarginalKDE(GaussianMixture):
             exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
             exponent[labels[rows, None] == labels] = -np.inf
             for k, factor in enumerate(FACTORS):
-                scores[k] += np.sum(logsumexp(exponent / factor**2, axis=1))
-        others = np.mean(np.log(n - np.bincount(labels)[labels[left_out]]))
-        scores -= len(left_out) * np.array([log_volume(h) + others for h in candidates])
+                found = logsumexp(exponent / factor**2 + logs, axis=1)
+                scores[k] += np.sum(weights[rows] * found)
+        own = weights[left_out]
+        others = np.mean(own * np.log(n - np.bincount(labels, weights)[labels[left_out]]))
+        others = others / own.mean()
+        scores -= own.sum() * np.array([log_volume(h) + others for h in candidates])
         self.bandwidth_y_ = candidates[best_index(scores)[0]]
         self.cv_results_ = {"factor": FACTORS, "score": scores}
 
     def _log_weights(self, X):
-        n = self._centres.shape[0]
-        return array_namespace(X).full((X.shape[0], n), -log(n), dtype=X.dtype)
+        xp, n = array_namespace(X), self._centres.shape[0]
+        found = xp.full((X.shape[0], n), -log(n), dtype=X.dtype)
+        return found + xp.asarray(self._log_row_weights)
 
     def _quantile(self, X, p):
         # The same at every x: one search.
@@ -272,8 +286,13 @@ FACTORS = np.geomspace(0.05, 2.0, 33)
 """Candidates, in standard deviations."""
 
 
+def _logs(weights: np.ndarray | None) -> np.ndarray:
+    """Return the logarithms of weights of rows, of shape (1,) where there are none."""
+    return np.zeros(1) if weights is None else np.log(weights)
+
+
 @dataclass(eq=False, repr=False)
-class ResidualKDE(ConditionalDensity):
+class ResidualKDE(WeightedRows, ConditionalDensity):
     """Predict the density of y given x, linear but for residuals of any one shape: a baseline.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -335,11 +354,12 @@ class ResidualKDE(ConditionalDensity):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization)
+        self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization, self._weights)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         options = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
         kde = MarginalKDE(self.bandwidth_y, **options, standardize=False)
-        self.residuals_ = kde.fit(None, array_namespace(X).asarray(residuals))
+        residuals = array_namespace(X).asarray(residuals)
+        self.residuals_ = kde.fit(None, residuals, sample_weight=self._weights)
         self.bandwidth_y_ = self.residuals_.bandwidth_y_
 
     def _log_density(self, X, Y):
@@ -523,7 +543,7 @@ _FIRST_ITERATIONS, _ITERATIONS = 15, 200
 
 
 @dataclass(eq=False, repr=False)
-class KernelCDE(GaussianMixture):
+class KernelCDE(WeightedRows, GaussianMixture):
     """Predict the density of y given x, of any shape, where some x matter less than others.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -605,7 +625,7 @@ class KernelCDE(GaussianMixture):
         if any(value is None for value in given):
             given = self._choose(to_numpy(X), to_numpy(Y), given, most)
         self.bandwidth_x_, self.bandwidth_y_ = given
-        self.X_ = X
+        self.X_, self._log_row_weights = X, _logs(self._weights)
         self._centres, self._sigma = Y, self.bandwidth_y_
 
     def _choose(self, X: np.ndarray, Y: np.ndarray, given: list, most: int) -> list:
@@ -616,8 +636,8 @@ class KernelCDE(GaussianMixture):
         # Before anything is divided by them.
         for name, std in (("x", std_x), ("y", std_y)):
             as_bandwidths(std, len(std), f"the standard deviation of {name}")
-        labels = None if self._labels is None else self._labels[rows]
-        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, labels)
+        parts = (None if all_ is None else all_[rows] for all_ in (self._labels, self._weights))
+        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, *parts)
         std, sizes = np.concatenate([std_x, std_y]), (X.shape[1], Y.shape[1])
         parts = zip(given, sizes, strict=True)
         fixed = np.concatenate([np.full(n, np.nan) if h is None else h for h, n in parts]) / std
@@ -642,6 +662,7 @@ class KernelCDE(GaussianMixture):
         width = n * (2 * X.shape[1] + 3)
         require_memory(X, f"kernels of {n} rows at x", X.shape[0], lambda rows: rows * width)
         log_kernel = log_gaussian_kernel(X, self.X_, self.bandwidth_x_)
+        log_kernel = log_kernel + array_namespace(X).asarray(self._log_row_weights)
         # Far from all rows every kernel underflows; their ratios do not.
         log_kernel = log_kernel - xp.max(log_kernel, axis=1, keepdims=True)
         return log_kernel - logsumexp(log_kernel, axis=1)[:, None]
@@ -653,12 +674,13 @@ _GAIN = 1e-7  # of the mean log density, at which the search stops
 class LeaveOneOut:
     """L(h) = Σ_i log Σ_{j≠i} K_x K_y - log Σ_{j≠i} K_x - Σ log √2π h_y, of rows of unit scale.
 
+    Rows i and j count with their weights.
     With D_kij = (z_ik - z_jk)² over all columns z of x and y, and the shares P_ij ∝ K_x K_y and
     Q_ij ∝ K_x of row j at row i, ∂L/∂log h_k = Σ_ij (P_ij - Q_ij) D_kij / h_k² for a column of x,
     and Σ_ij P_ij D_kij / h_k² - n for one of y. With labels j ≠ i are rows of another label.
     """
 
-    def __init__(self, X: np.ndarray, Y: np.ndarray, labels: np.ndarray | None = None):
+    def __init__(self, X: np.ndarray, Y: np.ndarray, labels=None, weights=None):
         width = X.shape[1] + Y.shape[1] + 6
         remedy = "let fewer rows take part in it (tuning_rows), or give all bandwidths"
         require_memory(X, "a likelihood", len(X), lambda n: n * n * width, remedy=remedy)
@@ -669,7 +691,9 @@ class LeaveOneOut:
         labels = np.arange(self.n) if labels is None else labels
         if not np.ptp(labels):
             raise ValueError("the rows that choose are of one group: raise tuning_rows")
-        self._own = np.flatnonzero(labels[:, None] == labels)
+        self._weights = np.ones(self.n) if weights is None else weights / weights.mean()
+        self._logs = np.log(self._weights)
+        self._added = np.where(labels[:, None] == labels, -np.inf, self._logs).ravel()
 
     def __call__(self, log_bandwidth: np.ndarray) -> tuple[float, np.ndarray]:
         """Return L and its gradient, at log bandwidths of shape (d_x + d_y,), those of x first."""
@@ -687,10 +711,11 @@ class LeaveOneOut:
 
     def _shares(self, exponent: np.ndarray) -> tuple[float, np.ndarray]:
         """Return Σ_i log Σ_{j≠i} exp, and the shares of the terms in their sums, flat."""
-        exponent[self._own] = -np.inf
+        exponent += self._added
         terms = exponent.reshape(self.n, self.n)
         total = logsumexp(terms, axis=1)
-        return float(np.sum(total)), np.exp(terms - total[:, None]).ravel()
+        shares = np.exp(terms - (total - self._logs)[:, None])
+        return float(np.sum(self._weights * total)), shares.ravel()
 
     def maximise(self, begin: np.ndarray, bounds: np.ndarray, iterations: int) -> tuple:
         """Search for the largest L from bandwidths (d,) on, within bounds (d, 2), by L-BFGS.

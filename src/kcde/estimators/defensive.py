@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal
-from kcde.estimators._shared.rows import grouping
+from kcde.estimators._shared.rows import about_rows
 from kcde.estimators._shared.units import without_standardising
 from kcde.estimators.base import Tags
 from kcde.estimators.kcef import KCEF
@@ -119,7 +119,8 @@ class Defensive(Floored):
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
         inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
-        self.estimator_ = without_standardising(inner).fit(X, Y, **grouping(inner, self._labels))
+        self.estimator_ = without_standardising(inner)
+        self.estimator_.fit(X, Y, **about_rows(inner, self._labels))
         self.base_std_ = float(std)
 
     @property

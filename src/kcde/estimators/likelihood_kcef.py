@@ -15,7 +15,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal, StudentT, weight_of_floor
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
-from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.estimators.base import ConditionalDensity, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature
 from kcde.panels import filled, is_wide, numbered
@@ -60,10 +60,10 @@ class LowRankFamily(ConditionalDensity):
     def _fit(self, X, Y):
         self.fit_rows(likelihood.ArrayRows(X, Y))
 
-    def fit_rows(self, source: likelihood.ArrayRows) -> "LowRankFamily":
-        """Fit to pairs that are read in blocks."""
+    def fit_rows(self, source: likelihood.ArrayRows, weights=None) -> "LowRankFamily":
+        """Fit to pairs that are read in blocks, with weights (n,)."""
         rng, n = rng_of("centres", self.random_state), len(source)
-        X, Y = source.take(subsample(n, likelihood.PIVOT_ROWS, rng))
+        X, Y = source.take(some := subsample(n, likelihood.PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
         self._x = likelihood.KernelFeatures(X, sigma_x, rank_x, rng)
@@ -73,23 +73,25 @@ class LowRankFamily(ConditionalDensity):
         self._span = likelihood.support(*scales.span.tolist(), self._y, self.base)
         xp, few = array_namespace(X), likelihood.ArrayRows(X, Y)
         single = n >= FLOAT32_FROM
-        self._solve(source, few, xp.float32 if single else xp.float64)
+        given = (source, weights), (few, None if weights is None else weights[some])
+        self._solve(*given, xp.float32 if single else xp.float64)
         if single and (error := self._rounding(X)) > _ROUNDED:
             log.warning("float32 moves log Z by %.1g nats: fitting again in float64", error)
-            self._solve(source, few, xp.float64)
+            self._solve(*given, xp.float64)
         return self
 
-    def _solve(self, source: likelihood.ArrayRows, few: likelihood.ArrayRows, dtype) -> None:
-        """Minimise over all rows, from where a path of λ on a few rows ends."""
+    def _solve(self, every: tuple, some_rows: tuple, dtype) -> None:
+        """Minimise over all rows, from where a path of λ on a few rows ends; each with weights."""
+        (source, weights), (few, weights_of_few) = every, some_rows
         self.iterations_, self._finer = 0, 1
         X, _ = few.take(np.arange(min(len(few), _CHECKED_ROWS)))
         some, theta = self._x(X), np.zeros((1, self._x.rank, self._y.rank))
         # λ times the number of rows is that of all rows.
         last = self.regularization * len(source) / len(few)
         path = last * 10.0 ** np.arange(max(0, round(log10(_FIRST / last))), -1, -1)
-        rows = likelihood.FeatureRows(few, self._x, self._y, dtype)
+        rows = likelihood.FeatureRows(few, self._x, self._y, dtype, weights_of_few)
         theta = self._improved(rows, some, theta, path, _FIRST_ITERATIONS)
-        rows = likelihood.FeatureRows(source, self._x, self._y, dtype)
+        rows = likelihood.FeatureRows(source, self._x, self._y, dtype, weights)
         self.theta_ = self._improved(rows, some, theta, [self.regularization], _ITERATIONS)[0]
 
     def _improved(self, rows, some, theta: np.ndarray, path, iterations: int):
@@ -211,7 +213,7 @@ class LowRankFamily(ConditionalDensity):
 
 
 @dataclass(eq=False, repr=False)
-class LikelihoodKCEF(Floored):
+class LikelihoodKCEF(WeightedRows, Floored):
     """Predict the density of one y given x, of any shape, from tens of rows to a million.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -365,9 +367,9 @@ class LikelihoodKCEF(Floored):
         return self
 
     def _fit(self, X, Y):
-        self._fit_source(likelihood.ArrayRows(X, Y))
+        self._fit_source(likelihood.ArrayRows(X, Y), self._weights)
 
-    def _fit_source(self, source: likelihood.ArrayRows) -> None:
+    def _fit_source(self, source: likelihood.ArrayRows, weights=None) -> None:
         rng = rng_of("selection", self.random_state)
         checks.whole("rank_y", self.rank_y)
         checks.whole("rank_x", self.rank_x, optional=True)
@@ -391,7 +393,8 @@ class LikelihoodKCEF(Floored):
             y = y if self.standardize else y / self._scales.std
         self.cv_results_ = {}
         scaled = X / array_namespace(X).asarray(self._scales.x)
-        scaled = scaled, (Y - self._scales.mean) / self._scales.std
+        own_weights = None if weights is None else weights[tuning]
+        scaled = scaled, (Y - self._scales.mean) / self._scales.std, own_weights
         base = Normal(0.0, self.base_std)
         own = Normal(self._scales.mean, self.base_std * self._scales.std)
         if X.shape[1]:
@@ -417,31 +420,32 @@ class LikelihoodKCEF(Floored):
             (self.rank_x or rank_x, self.rank_y),
             own,
             self.random_state,
-        ).fit_rows(source)
+        ).fit_rows(source, weights)
 
     def _marginals(self, scaled, Y, tuning, given, bases, rng) -> list[likelihood.Marginal]:
         """Return the density of y alone, standardised and not, on the rows that select."""
-        none, found = scaled[0][:, :0], []
+        none, weights, found = scaled[0][:, :0], scaled[2], []
         width, regularization = given
         if width is None or regularization is None:
-            where = (none, scaled[1]), tuning, (np.zeros(0), width, regularization)
+            where = (none, *scaled[1:]), tuning, (np.zeros(0), width, regularization)
             ((_, width), best, _), _ = self._select(*where, bases[0], rng)
             regularization = best.regularization
         for base, y in zip(bases, (scaled[1], Y), strict=True):
             widths = np.zeros(0), width * base.scale / bases[0].scale
             given = widths, regularization, (1, self.rank_y), base, self.random_state
-            found.append(LowRankFamily(*given).fit_rows(likelihood.ArrayRows(none, y)).as_base())
+            rows = likelihood.ArrayRows(none, y)
+            found.append(LowRankFamily(*given).fit_rows(rows, weights).as_base())
         return found
 
     def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, int]:
-        """Return the choice by rows (X, y), numbered `tuning`, and how many a fit of it had."""
+        """Return the choice by (X, y, weights), numbered `tuning`, and how many a fit of it had."""
         n = scaled[0].shape[0]
         floor = StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
         folds = self._folds(n, tuning, rng)
         rows = few = HeldOut(*scaled, folds, base, floor, self.weight_)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
-            part = (take_rows(each, some) for each in scaled)
+            part = (None if each is None else take_rows(each, some) for each in scaled)
             few = HeldOut(*part, self._folds(n, tuning[some], rng), base, floor, self.weight_)
         return Search(few, rows, int(rng.integers(2**32))).run(*given), n - len(folds[0])
 

@@ -1,11 +1,11 @@
-"""A density of y > 0 by way of its logarithm, in a file of its own: no experiment depends on it."""
+"""A density of y above a bound, by a logarithm, in a file of its own: no experiment needs it."""
 
 import numpy as np
 from sklearn.base import clone
 
 from kcde.arrays import array_namespace
 from kcde.estimators._shared.distribution import Distribution
-from kcde.estimators._shared.rows import by_blocks, check_pairs
+from kcde.estimators._shared.rows import about_rows, by_blocks, check_pairs
 from kcde.estimators.standardised import Wrapper
 from kcde.seeding import rng_of
 
@@ -13,55 +13,60 @@ _DRAWS, _BEYOND = 500, 10.0
 
 
 class LogScaled(Wrapper):
-    """Any density of one y > 0 given x, fitted to log y: log p(y|x) = log p̃(log y|x) - log y.
+    """Any density of one y > a given x, fitted to t = log(y - a): log p(y|x) = log p̃(t|x) - t.
 
-    Quantiles, intervals and draws are those of log y, by exp; the CRPS is by 500 draws for each x.
-    Moments are by quadrature, in which y counts as at most ten times the largest of the training
-    rows: of heavy tails of log y there would be none. Where y ≤ 0 the density is 0.
+    Quantiles, intervals and draws are those of t, by exp; the CRPS is by 500 draws for each x.
+    Moments are by quadrature, in which y - a counts as at most ten times the largest of the
+    training rows: of heavy tails of t there would be none. Where y ≤ a the density is 0.
 
     Parameters
     ----------
     estimator
         An unfitted estimator; a clone of it is fitted.
+    lower
+        a, in the units of y.
 
     Attributes
     ----------
     estimator_
         The fitted clone.
     highest_
-        The largest log y that moments see.
+        The largest t that moments see.
     """
 
-    def __init__(self, estimator):
+    def __init__(self, estimator, lower: float = 0.0):
         self.estimator = estimator
+        self.lower = lower
 
-    def fit(self, X, Y, groups=None) -> "LogScaled":
-        """Fit to X (n, d_x) or None, and Y (n,) or (n, 1); groups as the estimator takes them.
+    def fit(self, X, Y, groups=None, sample_weight=None) -> "LogScaled":
+        """Fit to X (n, d_x) or None, and Y (n,) or (n, 1), as the estimator inside does.
 
         Raises
         ------
         ValueError
-            If a y is not positive; besides what the estimator refuses.
+            If a y is not above `lower`; besides what the estimator refuses.
         """
         given, outputs, (X, Y) = X, Y, check_pairs(X, Y)
         xp = array_namespace(Y)
-        if not bool(xp.all(Y > 0.0)):
-            raise ValueError("Y must be positive for its logarithm; got values that are not")
+        above = Y - self.lower
+        if not bool(xp.all(above > 0.0)):
+            raise ValueError(f"Y must be above lower={self.lower:g}; got values that are not")
         self._reset()
-        self.estimator_ = clone(self.estimator).fit(given, xp.log(Y), groups)
-        self.highest_ = float(xp.log(_BEYOND * xp.max(Y)))
+        about = about_rows(self.estimator, groups, sample_weight)
+        self.estimator_ = clone(self.estimator).fit(given, xp.log(above), **about)
+        self.highest_ = float(xp.log(_BEYOND * xp.max(above)))
         self._record_input(given, X, Y, outputs)
         self._open(None, outputs)
         return self
 
     def _log(self, Y):
-        """Return where y > 0, shape (n,), and log y, shape (n, 1), 0 where there is none."""
-        Y = self._check_outputs(Y)
-        xp = array_namespace(Y)
-        return Y[:, 0] > 0.0, xp.log(xp.where(Y > 0.0, Y, xp.ones_like(Y)))
+        """Return where y > a, shape (n,), and log(y - a), (n, 1), 0 where there is none."""
+        above = self._check_outputs(Y) - self.lower
+        xp = array_namespace(above)
+        return above[:, 0] > 0.0, xp.log(xp.where(above > 0.0, above, xp.ones_like(above)))
 
     def log_density(self, X, Y):
-        """Return log p(y|x), nats, shape (n,), -inf where y ≤ 0."""
+        """Return log p(y|x), nats, shape (n,), -inf where y ≤ a."""
         positive, logs = self._log(Y)
         found = self._inside.log_density(X, logs) - logs[:, 0]
         return array_namespace(found).where(positive, found, -np.inf)
@@ -82,7 +87,7 @@ class LogScaled(Wrapper):
         """Return E[f(Y)|x], shape (n, q)."""
 
         def of_log(t):
-            return f(_exp(array_namespace(t).clip(t, max=self.highest_)))
+            return f(self._back(array_namespace(t).clip(t, max=self.highest_)))
 
         return self._inside.conditional_expectation(of_log, X)
 
@@ -112,16 +117,15 @@ class LogScaled(Wrapper):
 
     def quantile(self, X, p):
         """Return the p-quantiles of y given x: (n,), or (n, k) for k of them."""
-        return _exp(self._inside.quantile(X, p))
+        return self._back(self._inside.quantile(X, p))
 
     def interval(self, X, level: float):
         """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        return _exp(self._inside.interval(X, level))
+        return self._back(self._inside.interval(X, level))
 
     def sample(self, X, n: int, random_state):
         """Draw y: shape (n, k) after a fit to y (n,), else (n, k, 1)."""
-        return _exp(self._inside.sample(X, n, random_state))
+        return self._back(self._inside.sample(X, n, random_state))
 
-
-def _exp(values):
-    return array_namespace(values).exp(values)
+    def _back(self, t):
+        return self.lower + array_namespace(t).exp(t)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from kcde.estimators._shared.distribution import Distribution
-from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, grouping
+from kcde.estimators._shared.rows import RowChecks, about_rows, check_not_constant, check_pairs
 from kcde.estimators._shared.units import Units, without_standardising
 from kcde.estimators.base import ConditionalDensity
 
@@ -81,10 +81,10 @@ class Standardised(Wrapper):
     def __init__(self, estimator):
         self.estimator = estimator
 
-    def fit(self, X, Y, groups=None) -> "Standardised":
+    def fit(self, X, Y, groups=None, sample_weight=None) -> "Standardised":
         """Fit to X (n, d_x) or None, and Y (n, d_y), or (n,) for one y; data frames as well.
 
-        The estimator inside takes the groups (n,), where it chooses by folds.
+        The estimator inside takes the groups and weights of rows (n,), or refuses them.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Standardised(Wrapper):
         """
         scaled = self._learn_scales(X, Y)
         try:
-            self.estimator_.fit(*scaled, **grouping(self.estimator_, groups))
+            self.estimator_.fit(*scaled, **about_rows(self.estimator_, groups, sample_weight))
         finally:
             # A training that diverged may have left a model to look at.
             if hasattr(self.estimator_, "n_features_in_"):

@@ -11,7 +11,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, some_columns
-from kcde.estimators.base import Tags
+from kcde.estimators.base import Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
@@ -23,7 +23,7 @@ HELD_OUT_PARTS = 5
 
 
 @dataclass(eq=False, repr=False)
-class NGBoost(NormalResiduals):
+class NGBoost(WeightedRows, NormalResiduals):
     """Predict a normal density of one y given x, by boosted trees, for many rows and columns.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -105,7 +105,7 @@ class NGBoost(NormalResiduals):
         X, z = some_columns(X), (Y[:, 0] - self._centre) / self._scale
         self.cv_results_ = {}
         self.stages_ = self._choose(X, z) if self.stages is None else self.stages
-        self.boosting_ = self._regressor(self.stages_).fit(X, z)
+        self.boosting_ = self._regressor(self.stages_).fit(X, z, sample_weight=self._weights)
 
     def _choose(self, X: np.ndarray, z: np.ndarray) -> int:
         """Return the number of stages with the largest likelihood of a fifth of the rows."""
@@ -116,6 +116,9 @@ class NGBoost(NormalResiduals):
             raise ValueError("y is constant in the rows that are not held out: give stages")
         model = self._regressor(self.max_stages)
         held = {"X_val": X[held_out], "Y_val": z[held_out]}
+        if self._weights is not None:
+            held["sample_weight"] = self._weights[rows]
+            held["val_sample_weight"] = self._weights[held_out]
         model.fit(X[rows], z[rows], **held, early_stopping_rounds=self.patience)
         score = -np.array(model.evals_result["val"]["LOGSCORE"])
         self.cv_results_ = {"score": score}
@@ -149,7 +152,7 @@ FACTORS = np.geomspace(0.01, 2.0, 33)
 
 
 @dataclass(eq=False, repr=False)
-class QuantileForest(GaussianMixture):
+class QuantileForest(WeightedRows, GaussianMixture):
     """Predict the density of one y given x, of any shape, by a random forest, for many columns.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -162,6 +165,7 @@ class QuantileForest(GaussianMixture):
     'kcde[trees]'`). The fewest rows of a leaf and h have the largest out-of-bag likelihood: the
     weights at a training row are those of the trees that have not seen it. One y. Trees take x and
     y in float32: without `standardize`, columns far from 0 for their spread lose digits.
+    Weights of rows count in leaves and in the out-of-bag likelihood; splits do not see them.
 
     Cost: a forest for each of four sizes of a leaf, O(T n d_x log² n), and O(33 n²) exponentials
     each; a density O(T log n + n).
@@ -230,7 +234,8 @@ class QuantileForest(GaussianMixture):
         widths = [as_bandwidths(width, 1, "bandwidth_y") for width in widths]
         # Of leaves of half of the rows or more there are no two.
         sizes = [size for size in sizes if 2 * size <= len(Y)] or [min(sizes)]
-        forests = [_Forest(self._grown(X, Y, size), some_columns(X)) for size in sizes]
+        x, weights = some_columns(X), np.ones(len(Y)) if self._weights is None else self._weights
+        forests = [_Forest(self._grown(X, Y, size), x, weights) for size in sizes]
         best = (0, 0)
         self.cv_results_ = {}
         if len(forests) * len(widths) > 1:
@@ -263,16 +268,16 @@ class QuantileForest(GaussianMixture):
 class _Forest:
     """A grown forest, with the shares of the rows of its bootstrap samples in their leaves."""
 
-    def __init__(self, model, X: np.ndarray):
-        self.model = model
+    def __init__(self, model, X: np.ndarray, weights: np.ndarray):
+        self.model, self._row_weights = model, weights
         sizes = [tree.tree_.node_count for tree in model.estimators_]
         self._offsets, self._nodes = np.cumsum([0, *sizes[:-1]]), sum(sizes)
         self._leaves = self._leaves_of(X)
         drawn = model.estimators_samples_
         nodes = np.concatenate([self._leaves[own, t] for t, own in enumerate(drawn)])
-        size = np.bincount(nodes, minlength=self._nodes)
-        shape = self._nodes, len(X)
-        self._shares = csr_array((1.0 / size[nodes], (nodes, np.concatenate(drawn))), shape=shape)
+        rows, shape = np.concatenate(drawn), (self._nodes, len(X))
+        size = np.bincount(nodes, weights[rows], minlength=self._nodes)
+        self._shares = csr_array((weights[rows] / size[nodes], (nodes, rows)), shape=shape)
         self._unseen = np.ones(self._leaves.shape, dtype=bool)
         for t, own in enumerate(drawn):
             self._unseen[own, t] = False
@@ -293,7 +298,8 @@ class _Forest:
         squares = (Y[rows] - Y.T) ** 2
         log_weights = log_where_positive(self._mean_shares(self._leaves[rows], self._unseen[rows]))
         terms = (log_weights - 0.5 * squares / width**2 - log_volume(width) for width in widths)
-        return np.array([np.mean(logsumexp(each, axis=1)) for each in terms])
+        own = self._row_weights[rows]
+        return np.array([np.average(logsumexp(each, axis=1), weights=own) for each in terms])
 
     def _leaves_of(self, X: np.ndarray) -> np.ndarray:
         return self.model.apply(X) + self._offsets

@@ -100,11 +100,11 @@ def test_the_lines_leave_out_what_the_comparison_left_out(tmp_path, monkeypatch)
 def test_a_comparison_of_log_y_says_so_in_its_lines():
     frame = table().assign(when=range(200), grows=np.arange(200) + 0.5, code=[0, 1] * 100)
     frame["price"] = np.exp(3.0 * frame["price"])
-    asked = {"methods": ["LinearGaussian"], "splits": 3, "log_y": True, "levels": ["code"]}
+    asked = {"methods": ["LinearGaussian"], "splits": 3, "lower": 0.0, "levels": ["code"]}
     made = kcde.compare(frame, "price", **asked, time_column="when")
     assert "'grows'" in made.warnings[-1]
     assert made.by_split[["log_density", "crps"]].notna().all(axis=None)
-    assert "levels=['code'], log_y=True)" in page.python_lines(made)
+    assert "levels=['code'], lower=0.0)" in page.python_lines(made)
 
 
 def test_a_stopped_comparison_goes_on(found, monkeypatch):

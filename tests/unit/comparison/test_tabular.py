@@ -320,9 +320,9 @@ def test_values_far_from_the_others_and_a_skewed_y_are_said(places, values, word
     skewed, far = check(frame, "price").warnings
     assert "--log-y" in skewed
     assert re.search(word, far)
-    assert check(frame, "price", log_y=True).warnings == (far,)
+    assert check(frame, "price", lower=0.0).warnings == (far,)
     with pytest.raises(ValueError, match="logarithm"):
-        check(frame.assign(price=frame["price"] - 1.0), "price", log_y=True)
+        check(frame.assign(price=frame["price"] - 1.0), "price", lower=0.0)
 
 
 def test_rows_that_can_be_used_are_told_from_others_and_far_ones_counted():

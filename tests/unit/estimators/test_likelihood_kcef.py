@@ -138,7 +138,7 @@ def test_far_from_all_rows_the_density_is_that_of_y_alone(pairs, largest):
 
 def relevance(X, Y):
     floor, folds = StudentT(0.0, 1.0, 2.0), np.array_split(np.arange(len(X)), 5)
-    return selection.HeldOut(X, Y, folds, BASE, floor, 0.01).relevance(0)
+    return selection.HeldOut(X, Y, None, folds, BASE, floor, 0.01).relevance(0)
 
 
 def test_relevance_is_that_of_a_gaussian_process():

@@ -47,12 +47,14 @@ def test_all_else_is_that_of_the_density(pairs, rng):
     assert list(model.feature_names_in_) == ["a", "b"]
 
 
-def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng):
+@pytest.mark.parametrize("lower", [0.0, -3.0])
+def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng, lower):
     X, logs = pairs[0], 0.2 * pairs[1][:, 0]
     inner = Standardised(process())
-    model, plain = LogScaled(inner).fit(X, np.exp(logs)), clone(inner).fit(X, logs)
+    y = lower + np.exp(logs)
+    model, plain = LogScaled(inner, lower).fit(X, y), clone(inner).fit(X, logs)
     centre, scale = plain.mean(X)[:, 0], plain.std(X)
-    exact, y = lognorm(scale, scale=np.exp(centre)), np.exp(logs)
+    exact = lognorm(scale, scale=np.exp(centre), loc=lower)
     for found, expected in (
         (model.pdf(X, y), exact.pdf(y)),
         (model.density_at(np.array([[2.0], [-1.0]]))(X)[:, 0], exact.pdf(2.0)),
@@ -63,13 +65,14 @@ def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng):
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     a, b = norm.cdf((logs - centre) / scale), norm.cdf((logs - centre) / scale - scale)
-    crps = y * (2 * a - 1) - 2 * exact.mean() * (b + norm.cdf(scale / np.sqrt(2)) - 1)
-    np.testing.assert_allclose(model.crps(X, y).mean(), crps.mean(), rtol=0.03)
-    assert (model.sample(X, 5, rng) > 0).all()
-    assert np.isneginf(model.log_density(X[:1], [0.0]))
-    assert model.cdf(X[:1], [-1.0]) == 0.0
-    with pytest.raises(ValueError, match="positive"):
-        model.fit(X, logs)
+    y, centre = y - lower, exact.mean() - lower
+    crps = y * (2 * a - 1) - 2 * centre * (b + norm.cdf(scale / np.sqrt(2)) - 1)
+    np.testing.assert_allclose(model.crps(X, lower + y).mean(), crps.mean(), rtol=0.03)
+    assert (model.sample(X, 5, rng) > lower).all()
+    assert np.isneginf(model.log_density(X[:1], [lower]))
+    assert model.cdf(X[:1], [lower - 1.0]) == 0.0
+    with pytest.raises(ValueError, match="must be above lower"):
+        model.fit(X, logs + lower)
 
 
 def test_plot_draws_the_density(pairs):

@@ -176,15 +176,16 @@ class Partial(NamedTuple):
 class Sums:
     """The sums over rows of the normalisers and of their gradients, at one Θ after another.
 
-    Each k has rows of its own. O(n K (r_x r_y + r_y q)) time, in the type of φ; log Z is summed in
-    float64.
+    Each k has rows of its own, which count as their weights say, once without. O(n K (r_x r_y +
+    r_y q)) time, in the type of φ; log Z is summed in float64.
 
     Exponentials are relative to the normalisers at the last Θ, so that no pass looks for their
     largest, unless Θ has moved so far that they would leave the range of the type.
     """
 
-    def __init__(self, phis: Sequence, grid: OutputGrid):
+    def __init__(self, phis: Sequence, grid: OutputGrid, weights: np.ndarray | None = None):
         xp = array_namespace(phis[0])
+        self._weights = weights
         self._phis, self._grid = phis, grid
         one = xp.ones((grid.size, 1), dtype=grid.features.dtype)
         self._psi_and_one = xp.concat([grid.features, one], axis=1)
@@ -201,6 +202,9 @@ class Sums:
         blocks = blocks_of(coefficients, self._grid.size)
         found = [self._of_pairs(coefficients[rows, :], i) for i, rows in enumerate(blocks)]
         log_z, expected = map(xp.concat, zip(*found, strict=True))
+        if self._weights is not None:
+            weights = xp.asarray(self._weights, dtype=log_z.dtype)
+            log_z, expected = weights * log_z, weights[:, None] * expected
         moment = np.empty(theta.shape)
         for k, (phi, part) in enumerate(zip(phis, self._parts, strict=True)):
             moment[k] = to_numpy(phi.T @ expected[part, :])
@@ -307,6 +311,13 @@ class Objective:
         value = value + 0.5 * regularization * np.einsum("kab,kab->k", theta, theta)
         gradient = sums.moment / self._counts[:, None, None] - self.cross
         return value, gradient + regularization * theta
+
+
+def weighted(psi, weights: np.ndarray | None):
+    """Return features (n, r) times the weights of their rows, which may be none."""
+    if weights is None:
+        return psi
+    return array_namespace(psi).asarray(weights[:, None], dtype=psi.dtype) * psi
 
 
 _OUTPUT_SHARE = 0.3
@@ -441,14 +452,18 @@ def scales(source: ArrayRows) -> Scales:
 
 
 class FeatureRows:
-    """φ and ψ of a source, and the sums that the likelihood needs of them.
+    """φ and ψ of a source, and the sums that the likelihood needs of them; weights of its rows.
 
     φ is kept where it takes less than 40% of the free memory, and recomputed in every pass
     where it does not.
     """
 
-    def __init__(self, source: ArrayRows, x: KernelFeatures, y: KernelFeatures, dtype):
+    def __init__(
+        self, source: ArrayRows, x: KernelFeatures, y: KernelFeatures, dtype, weights=None
+    ):
         self._source, self._x, self._y, self.dtype = source, x, y, dtype
+        self._weights = None if weights is None else weights / weights.mean()
+        self._parts: list = []  # the weights of each block
         self._kept: list | None = None
         self._one_row = None  # without columns of x φ is the same in all
         self._said, self._passes = time.monotonic(), 0
@@ -458,14 +473,17 @@ class FeatureRows:
 
     def moments(self) -> tuple[np.ndarray, Preconditioner]:
         """Return Σ φψᵀ/n, shape (r_x, r_y), and the preconditioner; one pass, which keeps φ."""
-        n, kept, keep = len(self), [], None
-        totals = [0.0] * 4
+        n, kept, keep, done = len(self), [], None, 0
+        totals, self._parts = [0.0] * 4, []
         for X, Y in self._source.blocks():
             phi, psi = self._x.by_blocks(X, self.dtype), self._y.by_blocks(Y, self.dtype)
             if keep is None:
                 size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
                 keep = n * phi.shape[1] * size < _SHARE_KEPT * free_bytes(phi)
-            found = phi.T @ psi, phi.T @ phi, psi.T @ psi, array_namespace(psi).sum(psi, axis=0)
+            xp, rows = array_namespace(psi), slice(done, done + psi.shape[0])
+            self._parts.append(None if self._weights is None else self._weights[rows])
+            own, done = weighted(psi, self._parts[-1]), rows.stop
+            found = phi.T @ own, phi.T @ phi, psi.T @ psi, xp.sum(psi, axis=0)
             found = [to_numpy(each).astype(np.float64) for each in found]
             totals = [total + each for total, each in zip(totals, found, strict=True)]
             self._one_row = None if X.shape[1] else phi[:1, :]
@@ -480,14 +498,18 @@ class FeatureRows:
         if self._one_row is not None:
             one, n = Sums([self._one_row], grid), len(self)
             return lambda theta: Partial(*(n * each for each in one(theta)))
-        kept = None if self._kept is None else [Sums([phi], grid) for phi in self._kept]
+        kept = None
+        if self._kept is not None:
+            parts = zip(self._kept, self._parts, strict=True)
+            kept = [Sums([phi], grid, weights) for phi, weights in parts]
 
         def of(theta: np.ndarray) -> Partial:
             total, done = None, 0
             self._passes += 1
             phis = (self._x.by_blocks(X, self.dtype) for X, _ in self._source.blocks())
             for number, phi in enumerate(self._kept or phis):
-                part = (Sums([phi], grid) if kept is None else kept[number])(theta)
+                own = kept[number] if kept else Sums([phi], grid, self._parts[number])
+                part = own(theta)
                 total = part if total is None else Partial(*map(np.add, total, part))
                 done += phi.shape[0]
                 if time.monotonic() - self._said > _SAY_AFTER:

@@ -51,7 +51,10 @@ class Widths(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """A candidate: its held-out log densities (n_held,), mean over shuffles, and its best λ."""
+    """A candidate: its held-out log densities (n_held,), mean over shuffles, and its best λ.
+
+    Those of weighted rows are times their weights, whose mean is 1.
+    """
 
     log_density: np.ndarray
     regularization: float
@@ -68,10 +71,11 @@ class Scored(NamedTuple):
 
 
 class HeldOut:
-    """Rows of a selection, and those held out in each of K folds."""
+    """Rows of a selection, with their weights or None, and those held out in each of K folds."""
 
-    def __init__(self, X, y, folds, base, floor: LocationScale, weight: float):
+    def __init__(self, X, y, weights, folds, base, floor: LocationScale, weight: float):
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
+        self._weights = weights
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
         most = min(X.shape[0] // _ROWS_A_RANK, _MOST_FEATURES // sum(map(len, self.kept)))
@@ -81,6 +85,10 @@ class HeldOut:
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
         self.inputs = lru_cache(_KEPT)(bind(_inputs, X))
+
+    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the weights of some rows with mean 1, None where all count once."""
+        return None if self._weights is None else self._weights[rows] / self._weights[rows].mean()
 
     def relevance(self, seed: int) -> np.ndarray:
         """Return the ratios of the bandwidths of a Gaussian process with the same y, shape (d,)."""
@@ -153,12 +161,15 @@ class _Problem:
         self._y = _Outputs(rows.y, rows.base, widths.y, ranks[1], deepcopy(rng))
         psi = self._y.psi
         kept = [take_rows(self._phi, kept) for kept in rows.kept]
-        pairs = zip(kept, rows.kept, strict=True)
-        cross = [to_numpy(phi.T @ take_rows(psi, kept)) / len(kept) for phi, kept in pairs]
-        self._cross = np.stack(cross)
+        weights = [rows.weights_of(kept) for kept in rows.kept]
+        parts = zip(rows.kept, weights, strict=True)
+        own = [likelihood.weighted(take_rows(psi, kept), each) for kept, each in parts]
+        pairs = zip(kept, own, strict=True)
+        self._cross = np.stack([to_numpy(phi.T @ each) / each.shape[0] for phi, each in pairs])
         # Without columns of x φ is the same in all rows: one stands for them.
         self._one = not rows.X.shape[1]
         self._kept = [phi[:1, :] for phi in kept] if self._one else kept
+        self._weights = None if self._one or weights[0] is None else np.concatenate(weights)
         self._preconditioner = likelihood.Preconditioner.of_rows(self._phi, psi)
         self.shape = self._cross.shape
         step = rows.X.shape[0] if self._one else -(-rows.X.shape[0] // _SPREAD_ROWS)
@@ -201,7 +212,8 @@ class _Problem:
 
     def _minimised(self, theta, regularization: float, here: likelihood.Spread, grid) -> np.ndarray:
         counts = [phi.shape[0] for phi in self._kept]
-        objective = likelihood.Objective(likelihood.Sums(self._kept, grid), self._cross, counts)
+        sums = likelihood.Sums(self._kept, grid, self._weights)
+        objective = likelihood.Objective(sums, self._cross, counts)
         options = {"iterations": _ITERATIONS, "tolerance": _TOLERANCE}
         given = theta, self._preconditioner.at(here.covariance), regularization
         return likelihood.minimise(objective, *given, **options)[0]
@@ -220,7 +232,9 @@ class _Problem:
         floor = log(rows.weight) + rows.log_floor[rows.held]
         density = np.logaddexp(log1p(-rows.weight) + inside, floor)
         times = np.bincount(rows.held)
-        return np.bincount(rows.held, density)[times > 0] / times[times > 0]
+        found = np.bincount(rows.held, density)[times > 0] / times[times > 0]
+        weights = rows.weights_of(np.flatnonzero(times))
+        return found if weights is None else weights * found
 
     @property
     def _finest(self) -> int:

@@ -188,14 +188,40 @@ def group_labels(groups, n: int) -> np.ndarray:
     return labels
 
 
-def grouping(estimator, groups) -> dict:
-    """Return the argument `groups` for the `fit` of an estimator, nothing where they are None."""
-    if groups is None:
-        return {}
-    if not estimator.tags.grouped:
-        kind = type(estimator).__name__
+def about_rows(estimator, groups=None, sample_weight=None) -> dict:
+    """Return those that are not None as arguments of the `fit` of an estimator, which takes them.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    """
+    from sklearn.utils.validation import has_fit_parameter
+
+    kind = type(estimator).__name__
+    if groups is not None and not estimator.tags.grouped:
         raise ValueError(f"{kind} does not choose by folds of rows, which groups are for")
-    return {"groups": groups}
+    if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(f"{kind} takes no weights of rows (sample_weight): leave them out")
+    given = {"groups": groups, "sample_weight": sample_weight}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def row_weights(given, n: int) -> np.ndarray:
+    """Return weights of n rows, with the mean 1 of those that are not 0.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or one is negative or not finite, or all are 0.
+    """
+    weights = to_numpy(_in_float64("sample_weight", given))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},); got {weights.shape}")
+    if not (weights.min() >= 0.0 and 0.0 < weights.max() < np.inf):
+        raise ValueError("sample_weight must be finite, not negative, and not zero in all rows")
+    weights = weights / weights.max()
+    return weights / weights[weights > 0.0].mean()
 
 
 class RowChecks:

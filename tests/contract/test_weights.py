@@ -1,0 +1,145 @@
+"""Rows that count more than once, or less: `sample_weight` of a fit."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.utils.validation import has_fit_parameter
+
+from contracted import make, some_pairs
+from kcde.estimators import (
+    KernelCDE,
+    LinearGaussian,
+    MarginalKDE,
+    Standardised,
+    estimator_class,
+    estimator_names,
+)
+from kcde.estimators._likelihood.objective import ArrayRows
+from kcde.estimators._shared.floored import Normal
+from kcde.estimators.baselines import FACTORS, LeaveOneOut
+from kcde.estimators.likelihood_kcef import LowRankFamily
+from kcde.estimators.log_scaled import LogScaled
+from kcde.table_model import TableModel
+from naive import slopes
+
+WEIGHTED = [
+    name for name in estimator_names() if has_fit_parameter(estimator_class(name), "sample_weight")
+]
+COUNTS = np.arange(30) % 3 + 1.0
+
+
+def law(rng, n):
+    X = rng.uniform(-2, 2, (n, 1))
+    return X, X + rng.standard_normal((n, 1))
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_undo_a_sample_that_prefers_small_y(rng, name):
+    X, Y = law(rng, 900)
+    share = np.where(Y[:, 0] < 0.0, 1.0, 0.15)
+    drawn = rng.random(900) < share
+    options = {"trees": 50} if name == "QuantileForest" else {}
+    model, given = estimator_class(name)(**options), (X[drawn], Y[drawn])
+    there = law(rng, 2000)
+    without = model.fit(*given).score(*there)
+    assert model.fit(*given, sample_weight=1.0 / share[drawn]).score(*there) > without + 0.05
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_only_ratios_matter_and_rows_of_weight_zero_are_left_out(pairs, name):
+    X, Y = pairs
+    model, kept = make(name), COUNTS != 2.0
+    plain = model.fit(X, Y).log_density(X, Y)
+    equal = model.fit(X, Y, sample_weight=pd.Series(np.full(30, 7))).log_density(X, Y)
+    np.testing.assert_allclose(equal, plain, rtol=1e-5)
+    raw = make(name, standardize=False)
+    some = raw.fit(X[kept], Y[kept], sample_weight=COUNTS[kept]).log_density(X, Y)
+    zero = raw.fit(X, Y, sample_weight=COUNTS * kept).log_density(X, Y)
+    np.testing.assert_array_equal(zero, some)
+    for wrapped in (Standardised(raw), LogScaled(raw)):
+        found = wrapped.fit(X, np.exp(Y), sample_weight=COUNTS).log_density(X, np.exp(Y))
+        assert not np.allclose(found, wrapped.fit(X, np.exp(Y)).log_density(X, np.exp(Y)))
+
+
+def test_whole_weights_are_rows_that_repeat(pairs):
+    X, Y = pairs
+    again = np.repeat(np.arange(30), COUNTS.astype(int))
+    for model in (MarginalKDE(0.4, standardize=False), KernelCDE(0.5, 0.4, standardize=False)):
+        found = model.fit(X, Y, sample_weight=COUNTS).log_density(X, Y)
+        np.testing.assert_allclose(found, model.fit(X[again], Y[again]).log_density(X, Y))
+    family = LowRankFamily((1.0, 0.8), 1e-3, (30, 30), Normal(0.0, 2.0))
+    found = family.fit_rows(ArrayRows(X, Y, block=7), COUNTS).log_density(X, Y)
+    repeated = family.fit_rows(ArrayRows(X[again], Y[again])).log_density(X, Y)
+    np.testing.assert_allclose(found, repeated, atol=2e-3)
+    assert np.abs(found - family.fit_rows(ArrayRows(X, Y)).log_density(X, Y)).max() > 0.1
+
+
+def test_ridge_and_its_residuals_left_out_equal_a_naive_loop(pairs):
+    X, Y = pairs
+    weights = COUNTS / COUNTS.mean()
+
+    def fit(kept):
+        w = weights * kept
+        x0, y0 = np.average(X, 0, w), np.average(Y, 0, w)
+        left = (X - x0).T @ (w[:, None] * (X - x0)) / 30 + 0.1 * np.eye(2)
+        b = np.linalg.solve(left, (X - x0).T @ (w[:, None] * (Y - y0)) / 30)
+        return b, (Y - y0 - (X - x0) @ b)[:, 0]
+
+    model = LinearGaussian(0.1, standardize=False).fit(X, Y, sample_weight=COUNTS)
+    np.testing.assert_allclose(model.coef_, fit(np.ones(30))[0])
+    left_out = np.array([fit(np.arange(30) != i)[1][i] for i in range(30)])
+    std = np.sqrt(np.average(left_out**2, weights=weights))
+    assert model.residual_std_[0] == pytest.approx(std)
+    expected = np.sum(weights * norm.logpdf(left_out, 0.0, std))
+    assert model.cv_results_["score"][0] == pytest.approx(expected)
+
+
+def test_criteria_of_kernel_densities_equal_naive_sums(pairs):
+    X, Y = pairs
+    model, weights = MarginalKDE().fit(None, Y, sample_weight=COUNTS), COUNTS / COUNTS.mean()
+    others = ~np.eye(30, dtype=bool) * weights
+    shares = others / others.sum(axis=1, keepdims=True)
+    score = [
+        weights @ np.log((norm.pdf(Y, Y.T, factor * Y.std()) * shares).sum(axis=1))
+        for factor in FACTORS
+    ]
+    np.testing.assert_allclose(model.cv_results_["score"] - np.log(Y.std()) * 30, score)
+    at = np.log([0.5, 2.0, 0.3])
+    criterion = LeaveOneOut(X, Y, weights=COUNTS)
+    bandwidths = np.exp(at)
+    K = norm.pdf(X[:, :1], X[:, :1].T, 0.5) * norm.pdf(X[:, 1:], X[:, 1:].T, 2.0) * others
+    p = (K * norm.pdf(Y, Y.T, bandwidths[2])).sum(axis=1) / K.sum(axis=1)
+    assert criterion(at)[0] == pytest.approx(weights @ np.log(p))
+    found = slopes(lambda theta: criterion(theta)[0], at, 1e-5)
+    np.testing.assert_allclose(criterion(at)[1], found, rtol=1e-6)
+
+
+def test_wrong_weights_are_refused_by_name(pairs):
+    X, Y = pairs
+    for weights, word in (
+        (COUNTS[:-1], "shape"),
+        (-COUNTS, "not negative"),
+        (COUNTS * np.nan, "finite"),
+        (np.zeros(30), "not zero"),
+        (["a"] * 30, "numbers"),
+    ):
+        with pytest.raises(ValueError, match=f"sample_weight.*{word}"):
+            MarginalKDE().fit(None, Y, sample_weight=weights)
+    for each in (Standardised(make("LSCDE")), LogScaled(make("LSCDE"), -9.0)):
+        with pytest.raises(ValueError, match="LSCDE takes no weights"):
+            each.fit(X, Y, sample_weight=COUNTS)
+
+
+def test_a_column_of_a_table_weighs_its_rows(tmp_path):
+    X, Y = some_pairs(np.random.default_rng(3), 60)
+    frame = pd.DataFrame({"a": X[:, 0], "y": Y[:, 0], "often": np.arange(60) % 4})
+    model = TableModel("LinearGaussian", "y", weight="often").fit(frame)
+    assert [each.name for each in model.columns_.x] == ["a"]
+    own = Standardised(LinearGaussian()).fit(X[:, :1], Y, sample_weight=frame["often"])
+    np.testing.assert_allclose(model.mean(frame), own.predict(X[:, :1]).ravel())
+    model.save(tmp_path / "m.kcde")
+    loaded = TableModel.load(tmp_path / "m.kcde")
+    np.testing.assert_array_equal(loaded.mean(frame[["a"]]), model.mean(frame))
+    with pytest.raises(ValueError, match="not both"):
+        TableModel("LinearGaussian", "y", weight="often", conformal=0.3).fit(frame)
