@@ -10,9 +10,10 @@ from contracted import some_pairs
 from kcde.estimators import GaussianProcess, LikelihoodKCEF, likelihood_kcef
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood import selection
-from kcde.estimators._likelihood.objective import KernelFeatures, Sums
+from kcde.estimators._likelihood.objective import AsinhScale, KernelFeatures, Sums
 from kcde.estimators._likelihood.selection import WIDTHS_X, WIDTHS_Y, Scored
 from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
+from kcde.estimators.likelihood_kcef import LowRankFamily
 from kcde.kernels import GaussianKernel
 from kcde.streaming import ArrayRows, ParquetRows
 from naive import slopes
@@ -202,6 +203,37 @@ def test_the_grid_is_climbed_to_its_summit_without_trying_all(x, y):
     assert len(rows.paths) < 0.8 * len(WIDTHS_X) * len(WIDTHS_Y)
     assert rows.paths[0] == list(selection.REGULARIZATIONS)
     assert all(path[0] == pytest.approx(1e-2) for path in rows.paths[1:])
+
+
+class _Plateau(_Hill):
+    """Better once the second column is within the grid; beyond it no width tells from another."""
+
+    def path(self, widths, ranks, regularizations, rng):
+        return Scored(np.full(4, float(widths.x[1] < WIDTHS_X[-1])), 1e-4)
+
+
+def test_a_column_that_was_smoothed_out_comes_back_at_once():
+    rows = _Plateau(None)
+    search = selection.Search(rows, rows, 0)
+    search._widths, search._best = (
+        selection.Widths(np.array([1.0, 35.0]), 1.0),
+        Scored(np.zeros(4), 1e-4),
+    )
+    search._fit_column(1)
+    assert search._widths.x[1] < WIDTHS_X[-1]
+
+
+def test_skewed_x_is_taken_by_asinh_where_held_out_rows_gain(rng):
+    logs = rng.normal(size=(250, 1))
+    X, Y = np.exp(2.0 * logs), logs + 0.3 * rng.normal(size=(250, 1))
+    model, even = LikelihoodKCEF(standardize=False).fit(X, Y), LikelihoodKCEF().fit(logs, Y)
+    assert even.scale_x_ is None
+    scaled = model.scale_x_(X)
+    assert scaled.std() == pytest.approx(1.0)
+    np.testing.assert_allclose(AsinhScale.of(3.0 * X - 5.0)(3.0 * X - 5.0), scaled, rtol=1e-9)
+    made = (model.bandwidth_x_, 0.8), 1e-4, (250, 20), BASE, 0
+    found = LowRankFamily(*made, model.scale_x_).fit(X, Y).log_density(X, Y)
+    np.testing.assert_allclose(found, LowRankFamily(*made).fit(scaled, Y).log_density(scaled, Y))
 
 
 def test_float32_agrees_and_where_it_does_not_the_fit_is_made_again(pairs, monkeypatch):

@@ -27,18 +27,56 @@ PIVOT_ROWS = 10_000
 
 _MARGIN = 6.0  # bandwidths beyond the data, where the kernel is below 2e-8
 _PANEL = 2.5  # bandwidths of ten nodes
+_QUARTILES = 1.349  # from the lower to the upper one of a standard normal
 _SMALLEST_SHARE = 1e-8  # of the trace that features may leave
+
+
+class AsinhScale(NamedTuple):
+    """asinh((x - m)/s)/r of each column of x, in which values far from the others are nearer.
+
+    m is the median of some rows, s their interquartile range over that of a standard normal, and r
+    the standard deviation of what comes out.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(cls, X) -> "AsinhScale":
+        """Return that of rows (n, d)."""
+        X = to_numpy(X)
+        low, centre, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+        scale = np.where(high > low, (high - low) / _QUARTILES, 1.0)
+        spread = np.arcsinh((X - centre) / scale).std(axis=0)
+        return cls(centre, scale, np.where(spread > 0.0, spread, 1.0))
+
+    def __call__(self, X):
+        """Return the scaled points, shape (n, d)."""
+        xp = array_namespace(X)
+        centre, scale, spread = map(xp.asarray, self)
+        return xp.asinh((X - centre) / scale) / spread
 
 
 class KernelFeatures:
     """k(·, C) B of a pivoted Cholesky factorisation, so that inner products are the kernel's.
 
-    On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·).
+    On the centres C they are exact; elsewhere they are the projection on the span of k(C, ·). With
+    a scale k is the kernel of scaled points.
     """
 
-    def __init__(self, points, bandwidth, rank: int, rng: np.random.Generator):
+    def __init__(
+        self,
+        points,
+        bandwidth,
+        rank: int,
+        rng: np.random.Generator,
+        scale: AsinhScale | None = None,
+    ):
+        self._scale = scale
         # At most `rank` centres by randomly pivoted Cholesky among at most 10,000 rows.
         chosen = take_rows(points, subsample(points.shape[0], PIVOT_ROWS, rng))
+        chosen = chosen if scale is None else scale(chosen)
         how = {"max_rank": min(rank, chosen.shape[0]), "store": False, "pivots": "rpcholesky"}
         kernel = GaussianKernel(bandwidth)
         self._factor = pivoted_cholesky(kernel, chosen, _SMALLEST_SHARE, rng=rng, **how)
@@ -56,6 +94,7 @@ class KernelFeatures:
 
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
+        points = points if self._scale is None else self._scale(points)
         found = self._factor.factor_rows(points)
         return found if dtype is None else array_namespace(points).astype(found, dtype, copy=False)
 

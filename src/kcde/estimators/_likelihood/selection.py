@@ -75,6 +75,7 @@ class HeldOut:
 
     def __init__(self, X, y, weights, folds, base, floor: LocationScale, weight: float):
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
+        self._given = y, weights, folds, base, floor, weight
         self._weights = weights
         self.kept = [complement(rows, X.shape[0]) for rows in folds]
         self.held = np.concatenate(folds)
@@ -85,6 +86,10 @@ class HeldOut:
         self.log_base, self.log_floor = (to_numpy(q.log_density(values)) for q in (base, floor))
         # Not bound to `self`: of a cycle the features would stay in memory for a while.
         self.inputs = lru_cache(_KEPT)(bind(_inputs, X))
+
+    def in_asinh_scale(self) -> "HeldOut":
+        """Return the same rows with x in an `AsinhScale`."""
+        return HeldOut(likelihood.AsinhScale.of(self.X)(self.X), *self._given)
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
         """Return the weights of some rows with mean 1, None where all count once."""
@@ -276,7 +281,8 @@ class Search:
     `HeldOut.relevance`; then each column's own σ is widened or narrowed. The last two while they
     gain more than a standard error of the paired difference, so that columns that say nothing fade
     and noise does not choose. In the end all σ_x and σ_y are refined together, in rounds, until a
-    round gains nothing. λ is found on a path for each candidate: from
+    round gains nothing; so they are again with x in an `AsinhScale`, which is taken where that
+    gains more than a standard error. λ is found on a path for each candidate: from
     1 down for the first of a grid, from a hundred times the best so far down for the others of it,
     and around the best for those that follow.
     """
@@ -285,6 +291,8 @@ class Search:
         self._grid_rows, self._rows, self._seed = rows, more, seed
         self._best: Scored | None = None
         self._widths: Widths | None = None
+        self.asinh = False
+        """Whether the widths that `run` has chosen are of x in an `AsinhScale`."""
         self._count = 0
         self._given: float | None = None
 
@@ -303,11 +311,15 @@ class Search:
                 self._follow_relevance(given_y)
             for column in range(columns):
                 self._fit_column(column)
-        for _ in range(_ROUNDS):
-            before = self._best.mean
+        self._refine(given_x, given_y)
+        if given_x is None and columns:
+            plain = self._rows, self._best, self._widths
+            self._rows = self._rows.in_asinh_scale()
+            self._best = self._path(self._rows, self._widths, self._near())
             self._refine(given_x, given_y)
-            if self._best.mean <= before + _GAIN:
-                break
+            self.asinh = self._best.gains(plain[1])
+            if not self.asinh:
+                self._rows, self._best, self._widths = plain
         return self._widths, self._best, self._count
 
     def _climb(self, widths_x, given_y) -> None:
@@ -340,7 +352,9 @@ class Search:
             before = self._widths
             for _ in range(_STEPS):
                 x, y = self._widths.x.copy(), self._widths.y
-                x[column] *= factor
+                # Of what is smoothed out a narrower width says nothing before it is on the grid.
+                at = min(x[column], WIDTHS_X[-1] * sqrt(len(x))) if factor < 1.0 else x[column]
+                x[column] = factor * at
                 within = _NARROWEST < x[column] < _WIDEST
                 if not (within and self._attempt(self._rows, Widths(x, y), self._near(), True)):
                     break
@@ -348,13 +362,17 @@ class Search:
                 return
 
     def _refine(self, given_x, given_y) -> None:
-        for factor in _FINER:
-            if given_x is None and len(self._widths.x):
-                x, y = self._widths
-                self._attempt(self._rows, Widths(factor * x, y), self._near())
-            if given_y is None:
-                x, y = self._widths
-                self._attempt(self._rows, Widths(x, factor * y), self._near())
+        for _ in range(_ROUNDS):
+            before = self._best.mean
+            for factor in _FINER:
+                if given_x is None and len(self._widths.x):
+                    x, y = self._widths
+                    self._attempt(self._rows, Widths(factor * x, y), self._near())
+                if given_y is None:
+                    x, y = self._widths
+                    self._attempt(self._rows, Widths(x, factor * y), self._near())
+            if self._best.mean <= before + _GAIN:
+                break
 
     def _from_above(self) -> np.ndarray:
         """Return the path of λ from a little above the best so far."""
