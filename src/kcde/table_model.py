@@ -83,11 +83,7 @@ def regardless_of_groups(names: Sequence[str]) -> str:
 
 
 def unfitted(
-    method: str,
-    seed: int,
-    options: Mapping[str, Any] | None = None,
-    *,
-    lower: float | None = None,
+    method: str, seed: int, options: Mapping | None = None, *, lower: float | None = None
 ) -> Standardised | LogScaled | Quantiles:
     """Return the estimator of a method, by a name, standardised by its training rows."""
     if by_expectations(method):

@@ -125,7 +125,8 @@ def facts(found: "Comparison") -> str:
     """Say what was compared, in a sentence."""
     plan, columns = found.plan, found.checked.columns
     sizes = found.by_split[["n_train", "n_test"]].max()
-    bound = "" if plan.lower is None else f" and log({columns.y} - {plan.lower:g})"
+    above = f"({columns.y} - {plan.lower:g})" if plan.lower else f" {columns.y}"
+    bound = "" if plan.lower is None else f" and log{above}"
     return (
         f"{found.source}: {len(found.checked.frame)} rows, {columns.y} given {len(columns.x)} "
         f"columns. {len(found.run.scores)} methods over {len(found.run.splits)} "
