@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1093, ["data"]),
     "experiments": (3133, ["experiments", "plan"]),
     "methods": (261, ["methods"]),
-    "estimators": (8703, ["estimators"]),
+    "estimators": (8700, ["estimators"]),
     "numerics": (
         2036,
         [
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
     "papers": (4524, ["papers"]),
-    "table": (1934, ["comparison", "tabular", "table_model"]),
+    "table": (1936, ["comparison", "tabular", "table_model"]),
     "the rest": (
         900,
         [
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 721
-TESTS = 14184
+TESTS = 14186
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

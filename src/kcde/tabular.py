@@ -798,9 +798,11 @@ def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
 
 def _target(frame: pd.DataFrame, y: str, lower: float | None) -> np.ndarray:
     target = _numbers(y, frame)
+    if not np.isfinite(lower or 0.0):
+        raise ValueError(f"the lower bound of {y!r} must be a finite number; got {lower}")
     if np.ptp(target) == 0:
         raise ValueError(f"column {y!r} is constant ({target[0]:g}): there is nothing to predict")
-    if lower is not None and (low := ~(target > lower)).any():
+    if lower is not None and (low := target <= lower).any():
         first = f"such as {target[low][0]:g} in row {row_number(frame.index[low.argmax()])}"
         said = f"column {y!r}: {low.sum()} values are not above {lower:g}, {first}, and have no"
         remedy = "give a --lower that is smaller, or leave it or --log-y out"

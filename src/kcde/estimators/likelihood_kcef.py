@@ -409,8 +409,8 @@ class LikelihoodKCEF(WeightedRows, Floored):
         if X.shape[1]:
             base, own = self._marginals(scaled, Y, tuning, (y, regularization), (base, own), rng)
         if x is None or y is None or regularization is None:
-            chosen, asinh, rows = self._select(scaled, tuning, (x, y, regularization), base, rng)
-            (x, y), best, count = chosen
+            chosen, rows = self._select(scaled, tuning, (x, y, regularization), base, rng)
+            (x, y), best, count, asinh = chosen
             self.scale_x_ = likelihood.AsinhScale.of(X) if asinh else None
             regularization = best.regularization
             share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
@@ -440,7 +440,7 @@ class LikelihoodKCEF(WeightedRows, Floored):
         width, regularization = given
         if width is None or regularization is None:
             where = (none, *scaled[1:]), tuning, (np.zeros(0), width, regularization)
-            ((_, width), best, _), *_ = self._select(*where, bases[0], rng)
+            ((_, width), best, *_), _ = self._select(*where, bases[0], rng)
             regularization = best.regularization
         for base, y in zip(bases, (scaled[1], Y), strict=True):
             widths = np.zeros(0), width * base.scale / bases[0].scale
@@ -449,11 +449,8 @@ class LikelihoodKCEF(WeightedRows, Floored):
             found.append(LowRankFamily(*given).fit_rows(rows, weights).as_base())
         return found
 
-    def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, bool, int]:
-        """Return the choice by (X, y, weights), numbered `tuning`, and how many a fit of it had.
-
-        Between them whether x is in an `AsinhScale`.
-        """
+    def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, int]:
+        """Return the choice by (X, y, weights), numbered `tuning`, and how many a fit of it had."""
         n = scaled[0].shape[0]
         floor = StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
         folds = self._folds(n, tuning, rng)
@@ -462,8 +459,7 @@ class LikelihoodKCEF(WeightedRows, Floored):
             some = subsample(n, _GRID_ROWS, rng)
             part = (None if each is None else take_rows(each, some) for each in scaled)
             few = HeldOut(*part, self._folds(n, tuning[some], rng), base, floor, self.weight_)
-        search = Search(few, rows, int(rng.integers(2**32)))
-        return search.run(*given), search.asinh, n - len(folds[0])
+        return Search(few, rows, int(rng.integers(2**32))).run(*given), n - len(folds[0])
 
     def _folds(self, n: int, rows: np.ndarray, rng) -> list[np.ndarray]:
         """Return what is held out of some rows, where n take part in the selection."""

@@ -323,6 +323,8 @@ def test_values_far_from_the_others_and_a_skewed_y_are_said(places, values, word
     assert check(frame, "price", lower=0.0).warnings == (far,)
     with pytest.raises(ValueError, match="logarithm"):
         check(frame.assign(price=frame["price"] - 1.0), "price", lower=0.0)
+    with pytest.raises(ValueError, match="finite"):
+        check(frame, "price", lower=-np.inf)
 
 
 def test_rows_that_can_be_used_are_told_from_others_and_far_ones_counted():

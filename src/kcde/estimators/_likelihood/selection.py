@@ -291,18 +291,17 @@ class Search:
         self._grid_rows, self._rows, self._seed = rows, more, seed
         self._best: Scored | None = None
         self._widths: Widths | None = None
-        self.asinh = False
-        """Whether the widths that `run` has chosen are of x in an `AsinhScale`."""
         self._count = 0
         self._given: float | None = None
 
     def run(self, given_x=None, given_y=None, regularization=None) -> tuple:
         """Return the widths chosen, their scores, and how many were compared; what is given stays.
 
+        Last whether the widths of x are of x in an `AsinhScale`.
         The best is scored again before others are on another path of λ: a longer one leaves Θ at a
         small λ nearer to its optimum, so that nothing would ever be better than what it found.
         """
-        columns = self._rows.X.shape[1]
+        columns, asinh = self._rows.X.shape[1], False
         self._given = regularization
         self._climb(_isotropic(columns) if given_x is None else [given_x], given_y)
         self._best = self._path(self._rows, self._widths, self._near())
@@ -317,10 +316,10 @@ class Search:
             self._rows = self._rows.in_asinh_scale()
             self._best = self._path(self._rows, self._widths, self._near())
             self._refine(given_x, given_y)
-            self.asinh = self._best.gains(plain[1])
-            if not self.asinh:
+            asinh = self._best.gains(plain[1])
+            if not asinh:
                 self._rows, self._best, self._widths = plain
-        return self._widths, self._best, self._count
+        return self._widths, self._best, self._count, asinh
 
     def _climb(self, widths_x, given_y) -> None:
         """Go over the grid from its middle to the best neighbour, until none is better."""
