@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
     "papers": (4524, ["papers"]),
-    "table": (1936, ["comparison", "tabular", "table_model"]),
+    "table": (1943, ["comparison", "tabular", "table_model"]),
     "the rest": (
         900,
         [
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 721
-TESTS = 14186
+TESTS = 14193
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -175,14 +175,12 @@ class TableModel:
         ValueError
             If the method or a column cannot be used, see `kcde.tabular.check`.
         """
-        names = ("drop", "groups", "levels", "missing", "lower")
+        names = ("drop", "groups", "time_column", "weight", "levels", "missing", "lower")
         options = {name: getattr(self, name) for name in names}
         if self.time_column is not None and self.groups is not None:
             raise ValueError("give groups or a time column, not both")
         if self.weight is not None and self.conformal is not None:
             raise ValueError("give a weight or conformal, not both: its guarantee counts each row")
-        aside = self.time_column, self.weight
-        options["aside"] = tuple(name for name in aside if name is not None)
         return self.fit_checked(tabular.check(frame, self.y, self.x, **options))
 
     def fit_checked(self, checked: tabular.Checked) -> "TableModel":

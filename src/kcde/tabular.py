@@ -626,7 +626,8 @@ def check(
     *,
     drop: Sequence[str] = (),
     groups: str | None = None,
-    aside: Sequence[str] = (),
+    time_column: str | None = None,
+    weight: str | None = None,
     levels: Sequence[str] = (),
     missing: str = REFUSE,
     lower: float | None = None,
@@ -645,8 +646,8 @@ def check(
         Columns that are not used.
     groups
         A column of labels, that is no part of x but must be complete.
-    aside
-        Other such columns: a time, a weight.
+    time_column, weight
+        Other such columns. Rows that repeat another add their weight to it.
     levels
         Columns of x that are categories, also where they have numbers.
     missing
@@ -664,7 +665,7 @@ def check(
     _require_text_names(frame)
     if missing not in (REFUSE, DROP, INDICATE):
         raise ValueError(f"missing must be {REFUSE}, {DROP} or {INDICATE}; got {missing!r}")
-    apart = [name for name in (groups, *aside) if name is not None]
+    apart = [name for name in (groups, time_column, weight) if name is not None]
     wanted = _wanted(frame, y, x, drop, apart, levels)
     kinds = dict.fromkeys([*levels, groups], LEVELS)
     decimal, names = frame.attrs.get("decimal", "."), [*wanted, y, *apart]
@@ -679,6 +680,8 @@ def check(
             category = each.kind is NUMBER and name in wanted
             more = f"; --levels {name!r} if it is a category" if category else ""
             faults.append(f"column {name!r}: {each.fault}{more}")
+        elif name == weight and (each.kind is not NUMBER or (each.values < 0).any()):
+            faults.append(f"column {name!r}: a weight is a number that is not negative")
     if x is not None:
         faults += [f"column {name!r}: it has dates; turn them into numbers" for name in dates]
     else:
@@ -714,6 +717,10 @@ def check(
     if (again := _copies(frame, sorted(names), y)).any():
         why = "each counts once, or it would be on both sides of folds, splits and calibration"
         notes.append(f"{again.sum()} of {len(frame)} rows repeat the x and y of another: {why}.")
+        if weight is not None:
+            same = frame.groupby([*sorted(names), y], dropna=False, sort=False, observed=True)
+            frame = frame.assign(**{weight: same[weight].transform("sum")})
+            notes.append(f"Their {weight!r} is added to that of the other.")
         frame, target = frame[~again], target[~again]
     encoded = columns.encode(frame[[*names, y]])
     said, width = _of_target(y, target), encoded.shape[1]

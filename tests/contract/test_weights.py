@@ -141,5 +141,10 @@ def test_a_column_of_a_table_weighs_its_rows(tmp_path):
     model.save(tmp_path / "m.kcde")
     loaded = TableModel.load(tmp_path / "m.kcde")
     np.testing.assert_array_equal(loaded.mean(frame[["a"]]), model.mean(frame))
+    with pytest.raises(ValueError, match="'often': a weight is a number that is not negative"):
+        model.fit(frame.assign(often=frame["often"] - 1))
+    again = model.fit(pd.concat([frame, frame.iloc[9:]])).mean(frame)
+    doubled = frame["often"] * np.where(frame.index < 9, 1, 2)
+    np.testing.assert_allclose(again, model.fit(frame.assign(often=doubled)).mean(frame))
     with pytest.raises(ValueError, match="not both"):
         TableModel("LinearGaussian", "y", weight="often", conformal=0.3).fit(frame)

@@ -190,8 +190,7 @@ def compare(
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1; got {jobs}")
     names, absent = _compared(methods)
-    aside = [] if time_column is None else [time_column]
-    used = {"drop": drop, "groups": groups, "aside": aside, "levels": levels}
+    used = {"drop": drop, "groups": groups, "time_column": time_column, "levels": levels}
     checked = tabular.check(frame, y, x, **used, missing=missing, lower=lower)
     asked = {"count": splits, "groups": groups, "time_column": time_column, "rows": rows}
     with tempfile.TemporaryDirectory(prefix="kcde-") as temporary:

@@ -12,8 +12,9 @@ WOBBLE = np.array([0.02, -0.01, 0.03, -0.02, 0.01, -0.03])
 SCORES = {"MarginalKDE": -1.4 + WOBBLE, "KCEF": -0.6 + WOBBLE[::-1], "LSCDE": -0.5 + WOBBLE}
 REASON = f"stopped after 9s: {REMEDY}"
 SAME = SCORES | {"KCEF": -0.501 + WOBBLE + 0.1 * WOBBLE[::-1]}
-CLOSE = SCORES | {"KCEF": -0.505 + WOBBLE[::-1]}
+CLOSE = SCORES | {"KCEF": -0.505 + (WOBBLE + WOBBLE[::-1]) / 2}
 WORTHLESS = {"MarginalKDE": SCORES["LSCDE"], "LSCDE": SCORES["LSCDE"] - 0.001}
+RIVAL = SCORES | {"KCEF": -0.505 + WOBBLE[::-1]}
 NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
 
 
@@ -85,6 +86,7 @@ def test_a_method_that_failed_is_ranked_last_and_not_advised():
         (CLOSE, {"risks": {"LSCDE": 6.0, "KCEF": 2.5}}, "LSCDE"),  # not shown to be equivalent
         (SAME, {"risks": {"LSCDE": 6.0}, "rank_by": "crps"}, "LSCDE"),  # y has ties
         (SAME, {"risks": {"LSCDE": 6.0}, "tested": 15}, None),  # too few rows
+        (RIVAL, {}, None),  # which may be better by more than the margin
         (WORTHLESS, {}, "MarginalKDE"),
         (SCORES | {"LSCDE": NOISY, "KCEF": NOISY - 1.0}, {}, None),
         (SCORES, {"skipped": {"NADE": REASON}}, None),  # not all could be scored

@@ -34,7 +34,7 @@ def table(n=200):
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparison")
     said = []
-    asked = {"methods": ["GP-ML", "LSCDE-exact"], "splits": 3, "budget": 300, "out": folder}
+    asked = {"methods": ["GP-ML", "LSCDE-exact"], "splits": 4, "budget": 300, "out": folder}
     made = kcde.compare(table(), "price", **asked, source="houses.csv", say=said.append)
     return made, folder, said
 
@@ -111,7 +111,7 @@ def test_a_stopped_comparison_goes_on(found, monkeypatch):
     folder = found[1]
     before = (folder / "comparison.csv").read_bytes()
     monkeypatch.setattr(running.Workers, "score", None)  # nothing is left to do
-    options = {"methods": [GP, "LSCDE-exact"], "splits": 3, "out": folder}
+    options = {"methods": [GP, "LSCDE-exact"], "splits": 4, "out": folder}
     kcde.compare(table(), "price", **options)
     assert (folder / "comparison.csv").read_bytes() == before
     with pytest.raises(ValueError, match="other data"):

@@ -68,7 +68,7 @@ def test_what_random_splits_would_mislead_about_is_said():
 def test_a_split_that_trains_on_one_value_of_y_is_refused(tmp_path):
     frame = noise().assign(y=lambda f: np.where(f.index < 150, 0.0, f["y"]), when=np.arange(200))
     with pytest.raises(ValueError, match="'y' is constant"):
-        running.make(check(frame, "y", aside=["when"]), tmp_path, count=5, time_column="when")
+        running.make(check(frame, "y", time_column="when"), tmp_path, count=5, time_column="when")
 
 
 def test_rows_that_were_recorded_twice_count_once():
