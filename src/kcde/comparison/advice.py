@@ -160,9 +160,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
             return _none(why, grow)
     others = sound.index[1:]
     better = _upper(wide[others].sub(wide[first.name], axis=0), overlap, CONFIDENCE)
-    if (better >= margin).any():
+    if len(rivals := better[better >= margin].index):
         unit = "nats" if rank_by == LOG_DENSITY else "in CRPS"
-        more = f"{better.idxmax()} may be better than it by {better.max():.2g} {unit}"
+        more = f"{_listed(rivals)} may be better than it, by up to {better.max():.2g} {unit}"
         return _none(f"{first.name} is the first so far, but {more}", grow)
     taken = first
     if rank_by == LOG_DENSITY:

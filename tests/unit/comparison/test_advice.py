@@ -118,4 +118,5 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     unsaved = {"MarginalKDE": SCORES["MarginalKDE"], "NGBoost": SCORES["LSCDE"]}
     assert "cannot be saved" in compared(unsaved)[1].sentence
     assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
+    assert "KCEF may be better than it, by up to 0.03 nats" in compared(RIVAL)[1].sentence
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence
