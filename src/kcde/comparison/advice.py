@@ -9,10 +9,11 @@ The rule:
    95% confidence, at 100 test rows or more in all splits together, and where y has no ties.
    Confidence is that of the corrected resampled t-test (Nadeau and Bengio 2003).
 3. No method is advised yet where a method that was asked for could not be scored for want of time,
-   where fewer than 100 test rows were scored in all, where another method may be better than the
-   first by 0.02 nats or more, not to be excluded with 85% confidence, or where the first is not
-   better than the density that ignores x at 5% of that test. If no method is better than that
-   density by 0.02 nats or more, with 95% confidence, that density is advised.
+   where fewer than 100 test rows were scored in all, where another method that is better than the
+   first on some split may be so in the mean by 0.02 nats or more, not to be excluded with 85%
+   confidence, or where the first is not better than the density that ignores x at 5% of that test.
+   If no method is better than that density by 0.02 nats or more, with 95% confidence, that density
+   is advised.
 4. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
    by split conformal prediction. So is it that no model file can hold a method.
 
@@ -158,8 +159,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
             said = f"{nearest}, the first that uses x, is {by} than {BASELINE}, which ignores it"
             why = f"{said}, p = {test.p_value:.2g}: too little to tell the methods apart"
             return _none(why, grow)
-    others = sound.index[1:]
-    better = _upper(wide[others].sub(wide[first.name], axis=0), overlap, CONFIDENCE)
+    above = wide[sound.index[1:]].sub(wide[first.name], axis=0)
+    # Where a method is always behind, a split on which it is far behind makes its mean no better.
+    better = _upper(above, overlap, CONFIDENCE)[(above > 0.0).any()]
     if len(rivals := better[better >= margin].index):
         unit = "nats" if rank_by == LOG_DENSITY else "in CRPS"
         more = f"{_listed(rivals)} may be better than it, by up to {better.max():.2g} {unit}"
@@ -167,9 +169,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     taken = first
     if rank_by == LOG_DENSITY:
         risk = splits.pivot(index="split", columns="method", values=WORST_LOSS)
-        behind = _upper(-wide[others].sub(wide[first.name], axis=0), overlap)
-        riskier = _upper(risk[others].sub(risk[first.name], axis=0), overlap)
-        equals = others[(behind < margin) & (riskier < 0.0)]
+        behind = _upper(-above, overlap)
+        riskier = _upper(risk[above.columns].sub(risk[first.name], axis=0), overlap)
+        equals = above.columns[(behind < margin) & (riskier < 0.0)]
         if len(equals):
             taken = sound.loc[min(equals, key=sound[WORST_LOSS].get)]
     said = [_why(taken, first, sound, run, rank_by)]

@@ -86,6 +86,7 @@ def test_a_method_that_failed_is_ranked_last_and_not_advised():
         (CLOSE, {"risks": {"LSCDE": 6.0, "KCEF": 2.5}}, "LSCDE"),  # not shown to be equivalent
         (SAME, {"risks": {"LSCDE": 6.0}, "rank_by": "crps"}, "LSCDE"),  # y has ties
         (SAME, {"risks": {"LSCDE": 6.0}, "tested": 15}, None),  # too few rows
+        (SCORES | {"KCEF": SCORES["LSCDE"] - [0.1, 0.1, 0.1, 0.1, 0.1, 9.0]}, {}, "LSCDE"),
         (RIVAL, {}, None),  # which may be better by more than the margin
         (WORTHLESS, {}, "MarginalKDE"),
         (SCORES | {"LSCDE": NOISY, "KCEF": NOISY - 1.0}, {}, None),
