@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
     "papers": (4524, ["papers"]),
-    "table": (1943, ["comparison", "tabular", "table_model"]),
+    "table": (1939, ["comparison", "tabular", "table_model"]),
     "the rest": (
         900,
         [

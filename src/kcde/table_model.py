@@ -177,8 +177,6 @@ class TableModel:
         """
         names = ("drop", "groups", "time_column", "weight", "levels", "missing", "lower")
         options = {name: getattr(self, name) for name in names}
-        if self.time_column is not None and self.groups is not None:
-            raise ValueError("give groups or a time column, not both")
         if self.weight is not None and self.conformal is not None:
             raise ValueError("give a weight or conformal, not both: its guarantee counts each row")
         return self.fit_checked(tabular.check(frame, self.y, self.x, **options))

@@ -646,8 +646,10 @@ def check(
         Columns that are not used.
     groups
         A column of labels, that is no part of x but must be complete.
-    time_column, weight
-        Other such columns. Rows that repeat another add their weight to it.
+    time_column
+        One that orders rows in time, in place of `groups`.
+    weight
+        One of how often a row counts: rows that repeat another add theirs to it.
     levels
         Columns of x that are categories, also where they have numbers.
     missing
@@ -665,6 +667,8 @@ def check(
     _require_text_names(frame)
     if missing not in (REFUSE, DROP, INDICATE):
         raise ValueError(f"missing must be {REFUSE}, {DROP} or {INDICATE}; got {missing!r}")
+    if groups is not None and time_column is not None:
+        raise ValueError("give groups (--groups) or a time column (--time-column), not both")
     apart = [name for name in (groups, time_column, weight) if name is not None]
     wanted = _wanted(frame, y, x, drop, apart, levels)
     kinds = dict.fromkeys([*levels, groups], LEVELS)

@@ -8,12 +8,11 @@ The rule:
    test rows. Equivalent: with 95% confidence it is behind by less than 0.02 nats. Loses less: with
    95% confidence, at 100 test rows or more in all splits together, and where y has no ties.
    Confidence is that of the corrected resampled t-test (Nadeau and Bengio 2003).
-3. No method is advised yet where a method that was asked for could not be scored for want of time,
-   where fewer than 100 test rows were scored in all, where another method that is better than the
-   first on some split may be so in the mean by 0.02 nats or more, not to be excluded with 85%
-   confidence, or where the first is not better than the density that ignores x at 5% of that test.
-   If no method is better than that density by 0.02 nats or more, with 95% confidence, that density
-   is advised.
+3. No method is advised yet where one that was asked for could not be scored for want of time, where
+   fewer than 100 test rows were scored in all, where one that is better than the first on some
+   split may be so in the mean by 0.02 nats or more, not to be excluded with 85% confidence, or
+   where the first is not better than the density that ignores x at 5% of that test. If none is
+   better than that by 0.02 nats or more, with 95% confidence, that density is advised.
 4. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
    by split conformal prediction. So is it that no model file can hold a method.
 
@@ -161,7 +160,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
             return _none(why, grow)
     above = wide[sound.index[1:]].sub(wide[first.name], axis=0)
     # Where a method is always behind, a split on which it is far behind makes its mean no better.
-    better = _upper(above, overlap, CONFIDENCE)[(above > 0.0).any()]
+    better = _upper(above, overlap, 1.0 - CONFIDENCE)[(above > 0.0).any()]
     if len(rivals := better[better >= margin].index):
         unit = "nats" if rank_by == LOG_DENSITY else "in CRPS"
         more = f"{_listed(rivals)} may be better than it, by up to {better.max():.2g} {unit}"
@@ -189,13 +188,11 @@ def _none(why: str, remedy: str) -> Advice:
     return Advice(None, f"No advice yet: {why}. What would settle it: {remedy}.")
 
 
-def _upper(
-    differences: pd.DataFrame, overlap: float, confidence: float = 1.0 - SIGNIFICANCE
-) -> pd.Series:
+def _upper(differences: pd.DataFrame, overlap: float, level: float = SIGNIFICANCE) -> pd.Series:
     """Return the one-sided upper confidence limits of means over splits; infinite for one split."""
     n = len(differences)
     error = np.sqrt(1.0 / n + overlap) * differences.std()
-    return (differences.mean() + special.stdtrit(n - 1, confidence) * error).fillna(np.inf)
+    return (differences.mean() + special.stdtrit(n - 1, 1.0 - level) * error).fillna(np.inf)
 
 
 def _why(taken, first, sound: pd.DataFrame, run: Run, rank_by: str) -> str:

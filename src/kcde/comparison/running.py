@@ -174,11 +174,9 @@ def make(
     Raises
     ------
     ValueError
-        If `groups` and `time_column` are both given, there are too few groups or times, `count` is
-        below 2, y is constant in a split's training rows, or the folder has another plan.
+        If there are too few groups or times, `count` is below 2, y is constant in a split's
+        training rows, or the folder has another plan.
     """
-    if groups is not None and time_column is not None:
-        raise ValueError("give --groups or --time-column, not both")
     if count < 2:
         raise ValueError(f"at least 2 splits are needed to say how certain a score is; got {count}")
     labels, y = None, checked.columns.target(checked.frame)
