@@ -94,5 +94,3 @@ def test_intervals_of_later_rows_calibrate_on_the_latest():
         return np.mean((low <= later["y"]) & (later["y"] <= high))
 
     assert held(time_column="when") > 0.85 > 0.75 > held()
-    with pytest.raises(ValueError, match="not both"):
-        held(time_column="when", groups="when")
