@@ -155,7 +155,8 @@ def test_hamiltonian_and_inverse_sampling_have_one_distribution(rng):
     y = np.cos(x) + (0.2 + 0.2 * np.abs(x)) * rng.standard_normal(80)
     curve = np.column_stack([x, y, 0.5 * y + 0.7 * rng.standard_normal(80)])
     model = JointDensity(KCEF(1.0, 0.7, 0.01)).fit(None, curve)
-    checks = check_conditionals(model, curve[:3], 100)
+    # From 100 draws R-hat is 1.14 to 1.39, as rounding has it; from 400 at most 1.08.
+    checks = check_conditionals(model, curve[:3], 400)
     chains = ancestral_hmc(model, 800, rng, checks)
     exact = model.sample(None, 800, rng)[0]
     for direction in [*np.eye(3), [1, 1, 0], [0, 1, -1]]:
