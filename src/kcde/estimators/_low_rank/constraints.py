@@ -19,7 +19,7 @@ from kcde.linalg import nonnegative_least_squares
 
 _ITERATIONS = 200
 _SEARCH = 80
-_NARROWED = 3
+_ON_A_LINE = 0.02  # relative to the step
 _TOLERANCE = 1e-12
 # What rounding may leave where λ is so small that the coefficients are differences of large ones.
 _ROUNDING = 1e-8
@@ -165,16 +165,6 @@ class _Dual:
             np.array([size_e, size_s + 1.0]),
         )
 
-    def slope_along(self, multipliers: np.ndarray, step: np.ndarray) -> "_Slope":
-        """Return the slope at multipliers + t × step as a function of t."""
-        (nu, kappa), (of_nu, of_kappa) = multipliers.tolist(), step.tolist()
-        u = self.c - nu * self.e
-        parts = []
-        for sign, bound in ((1.0, self.a), (-1.0, self.b)):
-            rate = of_kappa * bound - of_nu * self.e
-            parts.append((sign * (u + kappa * bound), sign * rate, sign * rate / self.d))
-        return _Slope(parts, -of_kappa)
-
     def residual(self, point: _Point) -> float:
         """Return the larger violation, each against the sizes of its terms.
 
@@ -184,33 +174,6 @@ class _Dual:
         least = _NO_MEAN * (self._size + abs(float(point.multipliers[0])) * self._squares)
         first, second = point.gradient / np.maximum(point.sizes, [max(least, 1e-300), 1e-300])
         return float(max(abs(first), abs(second) if point.multipliers[1] > 0.0 else second))
-
-
-class _Slope:
-    """c - Σ (p + tq)₊ w, in fewer passes than the derivatives of the dual take.
-
-    `parts` are p, q and w of some terms each, shapes (k,).
-    """
-
-    def __init__(self, parts: list[tuple], constant: float):
-        self._parts, self._constant, self._rate = parts, constant, 0.0
-        self._xp = array_namespace(parts[0][0])
-
-    def __call__(self, t: float) -> float:
-        """Return the slope at t."""
-        sums = [self._xp.clip(p + t * q, min=0.0) @ w for p, q, w in self._parts]
-        return self._constant + t * self._rate - float(sum(sums))
-
-    def narrow(self, low: float, high: float) -> None:
-        """Keep only what is needed between two numbers: terms without a kink there are summed."""
-        xp = self._xp
-        for i, (p, q, w) in enumerate(self._parts):
-            first, last = p + low * q > 0.0, p + high * q > 0.0
-            active = xp.astype(first & last, w.dtype) * w
-            self._constant -= float(p @ active)
-            self._rate -= float(q @ active)
-            kinked = xp.nonzero(first != last)[0]
-            self._parts[i] = tuple(xp.take(each, kinked) for each in (p, q, w))
 
 
 def _climb(dual: _Dual, point: _Point) -> tuple[_Point, bool]:
@@ -225,35 +188,15 @@ def _climb(dual: _Dual, point: _Point) -> tuple[_Point, bool]:
     if not start > 0.0 or not longest > 0.0:
         return point, False
     trial = dual.at(np.maximum(point.multipliers + longest * step, [-np.inf, 0.0]))
-    if abs(float(trial.gradient @ step)) > 0.5 * start and trial.gradient @ step < 0.0:
-        trial = _line_maximum(dual, point, step, longest)
+    if float(trial.gradient @ step) < -0.5 * start:
+
+        def slope(t: float) -> float:
+            return float(dual.at(point.multipliers + t * step).gradient @ step)
+
+        # Where it does not end, the step is next to nothing, and `moved` tells.
+        t = brentq(slope, 0.0, longest, xtol=1e-300, rtol=_ON_A_LINE, disp=False)
+        trial = dual.at(point.multipliers + t * step)
     return trial, bool(np.any(trial.multipliers != point.multipliers))
-
-
-def _line_maximum(dual: _Dual, point: _Point, step: np.ndarray, far: float) -> _Point:
-    """Return a point where the slope along the step has nearly vanished.
-
-    The slope is positive at 0, negative at `far`, piecewise linear and falling. Kinks may lie at
-    any scale, so the bracket first shrinks by powers; then the Illinois rule closes in.
-    """
-    slope_at = dual.slope_along(point.multipliers, step)
-    low, high = 0.0, far
-    start = at_low = float(point.gradient @ step)
-    at_high, found = slope_at(far), 0.0
-    for iteration in range(_SEARCH):
-        if iteration % _NARROWED == 1:
-            slope_at.narrow(low, high)
-        middle = low + (high - low) * at_low / (at_low - at_high) if low > 0.0 else high / 16.0
-        if not low < middle < high:
-            break
-        found, slope = middle, slope_at(middle)
-        if abs(slope) <= 0.1 * start:
-            break
-        if slope > 0.0:
-            low, at_low, at_high = middle, slope, 0.5 * at_high
-        else:
-            high, at_high, at_low = middle, slope, 0.5 * at_low if low > 0.0 else at_low
-    return dual.at(point.multipliers + found * step) if found > 0.0 else point
 
 
 def _maximum_by_lines(dual: _Dual) -> _Point:
