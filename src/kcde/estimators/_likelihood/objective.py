@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, block_size, slices, take_rows, to_numpy
+from kcde.arrays import array_namespace, block_size, row_blocks, slices, take_rows, to_numpy
 from kcde.estimators._shared.floored import LocationScale
 from kcde.estimators._shared.rows import by_blocks, check_rows, check_same_length
 from kcde.estimators._shared.units import SMALLEST_STD
@@ -92,10 +92,19 @@ class KernelFeatures:
         """Rows chosen, shape (rank, d)."""
         return self._factor.points
 
+    @property
+    def B(self):
+        """Shape (rank, rank)."""
+        return self._factor.B
+
+    def kernels(self, points):
+        """Return k(points, C), shape (n, rank)."""
+        points = points if self._scale is None else self._scale(points)
+        return self._factor.kernel(points, self._factor.points)
+
     def __call__(self, points, dtype=None):
         """Return the features of points (n, d), shape (n, rank), float64 unless `dtype` says."""
-        points = points if self._scale is None else self._scale(points)
-        found = self._factor.factor_rows(points)
+        found = self.kernels(points) @ self.B
         return found if dtype is None else array_namespace(points).astype(found, dtype, copy=False)
 
     def by_blocks(self, points, dtype=None):
@@ -268,6 +277,13 @@ class Sums:
         log_z = last + xp.log(sums[:, -1:])
         self._log_z[number] = log_z
         return log_z[:, 0], sums[:, :-1] / sums[:, -1:]
+
+
+def expectations(coefficients, grid: OutputGrid) -> tuple:
+    """Return log Z, shape (n,), and E ψ(Y), shape (n, r_y), of φᵀΘ, shape (n, r_y)."""
+    xp, (T, largest) = array_namespace(coefficients), _exponentials(coefficients, grid)
+    total = xp.sum(T, axis=1, keepdims=True)
+    return (largest + xp.log(total))[:, 0], (T @ grid.features) / total
 
 
 def log_normalisers(phi, theta: np.ndarray, grid: OutputGrid):
@@ -545,15 +561,32 @@ class FeatureRows:
         def of(theta: np.ndarray) -> Partial:
             total, done = None, 0
             self._passes += 1
-            phis = (self._x.by_blocks(X, self.dtype) for X, _ in self._source.blocks())
-            for number, phi in enumerate(self._kept or phis):
-                own = kept[number] if kept else Sums([phi], grid, self._parts[number])
-                part = own(theta)
-                total = part if total is None else Partial(*map(np.add, total, part))
-                done += phi.shape[0]
+            blocks = (X for X, _ in self._source.blocks())
+            for number, block in enumerate(self._kept or blocks):
+                own = kept[number](theta) if kept else self._recomputed(block, number, theta, grid)
+                total = own if total is None else Partial(*map(np.add, total, own))
+                done += block.shape[0]
                 if time.monotonic() - self._said > _SAY_AFTER:
                     self._said = time.monotonic()
                     log.info("gradient %d: %d of %d rows", self._passes, done, len(self))
             return total
 
         return of
+
+    def _recomputed(self, X, number: int, theta: np.ndarray, grid) -> Partial:
+        """Return the sums over a block from kernels at its rows.
+
+        φ = k(x, C) B itself would take r_x² multiplications a row; B is moved to Θ.
+        """
+        xp, B = array_namespace(X), self._x.B
+        folded, weights = B @ xp.asarray(theta[0]), self._parts[number]
+        log_z, moment = 0.0, 0.0
+        for rows in row_blocks(X.shape[0], self._x.rank, like=X):
+            kernels = self._x.kernels(X[rows, :])
+            coefficients = xp.astype(kernels @ folded, self.dtype, copy=False)
+            own, expected = (xp.astype(e, B.dtype) for e in expectations(coefficients, grid))
+            if weights is not None:
+                given = xp.asarray(weights[rows], dtype=B.dtype)
+                own, expected = given * own, given[:, None] * expected
+            log_z, moment = log_z + xp.sum(own), moment + kernels.T @ expected
+        return Partial(np.array([float(log_z)]), to_numpy(B.T @ moment)[None])
