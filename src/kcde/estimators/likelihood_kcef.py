@@ -147,14 +147,15 @@ class LowRankFamily(ConditionalDensity):
         """
         xp = array_namespace(X)
         theta, low, high, fade = map(xp.asarray, (self.theta_, *self._range, self._fade))
+        folded = self._x.B @ theta  # k (B Θ): k B would take r_x² multiplications a row
 
         def of(rows):
             x = X[rows, :]
             near = xp.clip(x, low, high)
             share = xp.exp(-0.5 * xp.sum(((x - near) / fade) ** 2, axis=1))
-            return (self._x(near) * share[:, None]) @ theta
+            return (self._x.kernels(near) * share[:, None]) @ folded
 
-        return by_blocks(of, X.shape[0], 2 * self._x.rank, like=X)
+        return by_blocks(of, X.shape[0], self._x.rank, like=X)
 
     def _at(self, Y) -> Callable:
         """Return a function from coefficients to log q(Y) + T, shape (n, q)."""
