@@ -443,7 +443,8 @@ log = logging.getLogger(__name__)
 BLOCK = 1 << 16
 """Rows of a block."""
 
-_SHARE_KEPT = 0.4  # of the free memory, for φ
+# φ is kept where it takes at most so much of the free memory, and so many bytes.
+_SHARE_KEPT, _MOST_KEPT = 0.4, 3 << 29
 _SAY_AFTER = 10.0  # seconds between lines of progress
 
 
@@ -509,8 +510,8 @@ def scales(source: ArrayRows) -> Scales:
 class FeatureRows:
     """φ and ψ of a source, and the sums that the likelihood needs of them; weights of its rows.
 
-    φ is kept where it takes less than 40% of the free memory, and recomputed in every pass
-    where it does not.
+    φ is kept where it takes at most 40% of the free memory and 1.5 GiB. Else every pass computes
+    what it needs of it anew, which takes about twice the time.
     """
 
     def __init__(
@@ -534,7 +535,8 @@ class FeatureRows:
             phi, psi = self._x.by_blocks(X, self.dtype), self._y.by_blocks(Y, self.dtype)
             if keep is None:
                 size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
-                keep = n * phi.shape[1] * size < _SHARE_KEPT * free_bytes(phi)
+                most = min(_SHARE_KEPT * free_bytes(phi), _MOST_KEPT)
+                keep = n * phi.shape[1] * size <= most
             xp, rows = array_namespace(psi), slice(done, done + psi.shape[0])
             self._parts.append(None if self._weights is None else self._weights[rows])
             own, done = weighted(psi, self._parts[-1]), rows.stop
