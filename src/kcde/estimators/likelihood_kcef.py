@@ -15,6 +15,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal, StudentT, weight_of_floor
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
+from kcde.estimators._shared.threads import blocks_in_threads
 from kcde.estimators.base import ConditionalDensity, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature
@@ -379,6 +380,7 @@ class LikelihoodKCEF(WeightedRows, Floored):
     def _fit(self, X, Y):
         self._fit_source(likelihood.ArrayRows(X, Y), self._weights)
 
+    @blocks_in_threads()
     def _fit_source(self, source: likelihood.ArrayRows, weights=None) -> None:
         rng = rng_of("selection", self.random_state)
         checks.whole("rank_y", self.rank_y)

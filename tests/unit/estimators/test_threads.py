@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from kcde.estimators import GaussianProcess
+from contracted import densities, make, some_pairs
+from kcde import arrays
+from kcde.estimators import GaussianProcess, estimator_class
 from kcde.estimators._shared import threads
 from kcde.estimators._shared.threads import thread_limit
 
@@ -40,12 +42,39 @@ def test_small_fits_and_predictions_have_one_thread_and_give_it_back(pairs, monk
     assert set(seen["_condition"]) == {1}
     assert blas_threads() == 2
     model.log_density(X, Y)
-    model.interval(X, 0.9)
-    monkeypatch.setattr(threads, "SMALL_ROWS", 40)
-    model.log_density(np.repeat(X, 2, axis=0), np.repeat(Y, 2, axis=0))
     monkeypatch.setattr(threads, "SMALL_ROWS", 29)
-    model.log_density(X[:2], Y[:2])
-    assert seen["variance"] == [1, 1, 2, 2]
+    model.interval(X, 0.9)
+    assert seen["variance"] == [1, 1]
+    model.fit(X, Y)
+    assert seen["_condition"][-1] == 2
+
+
+@pytest.mark.parametrize("name", densities())
+def test_blocks_that_are_computed_at_once_give_what_those_one_by_one_do(name, rng, monkeypatch):
+    X, Y = some_pairs(rng, 60)
+    X = None if estimator_class(name).tags.unconditional else X
+    monkeypatch.setattr(threads, "SMALL_ROWS", 59)
+    monkeypatch.setattr(arrays, "_BLOCK", 2000)
+    monkeypatch.setattr(arrays, "_CACHED", 500)
+    pools = []
+
+    class Pool(threads.ThreadPoolExecutor):
+        def __init__(self, count):
+            pools.append(count)
+            super().__init__(count)
+
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", Pool)
+
+    def found():
+        model = make(name, fewer=True).fit(X, Y)
+        return model.log_density(X, Y), model.mean(X), model.quantile(X, [0.1, 0.9])
+
+    at_once = found()
+    assert set(pools) == {2}
+    with threadpool_limits(1, user_api="blas"):
+        one_by_one = found()
+    for one, other in zip(at_once, one_by_one, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_a_fit_in_another_python_thread_meanwhile_changes_nothing():

@@ -15,6 +15,7 @@ import numpy as np
 from kcde.arrays import array_namespace, block_size, row_blocks, slices, take_rows, to_numpy
 from kcde.estimators._shared.floored import LocationScale
 from kcde.estimators._shared.rows import by_blocks, check_rows, check_same_length
+from kcde.estimators._shared.threads import map_threads
 from kcde.estimators._shared.units import SMALLEST_STD
 from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
@@ -248,7 +249,7 @@ class Sums:
         own = xp.asarray(theta, dtype=phis[0].dtype)
         coefficients = xp.concat([phi @ own[k, ...] for k, phi in enumerate(phis)])
         blocks = blocks_of(coefficients, self._grid.size)
-        found = [self._of_pairs(coefficients[rows, :], i) for i, rows in enumerate(blocks)]
+        found = map_threads(lambda rows: self._of_pairs(coefficients, rows), blocks, coefficients)
         log_z, expected = map(xp.concat, zip(*found, strict=True))
         if self._weights is not None:
             weights = xp.asarray(self._weights, dtype=log_z.dtype)
@@ -259,10 +260,10 @@ class Sums:
         starts = [part.start for part in self._parts]
         return Partial(np.add.reduceat(to_numpy(log_z).astype(np.float64), starts), moment)
 
-    def _of_pairs(self, coefficients, number: int) -> tuple:
-        """Return log Z, shape (m,), and E ψ(Y), shape (m, r_y), of coefficients (m, r_y)."""
-        xp, last = array_namespace(coefficients), self._log_z.get(number)
-        sums = None
+    def _of_pairs(self, coefficients, rows: slice) -> tuple:
+        """Return log Z, shape (m,), and E ψ(Y), shape (m, r_y), of some rows."""
+        xp, last = array_namespace(coefficients), self._log_z.get(rows.start)
+        coefficients, sums = coefficients[rows, :], None
         if last is not None:
             one = xp.ones((coefficients.shape[0], 1), dtype=coefficients.dtype)
             T = xp.concat([coefficients, one, -last], axis=1) @ self._exponents
@@ -275,7 +276,7 @@ class Sums:
             T, last = _exponentials(coefficients, self._grid)
             sums = T @ self._psi_and_one
         log_z = last + xp.log(sums[:, -1:])
-        self._log_z[number] = log_z
+        self._log_z[rows.start] = log_z
         return log_z[:, 0], sums[:, :-1] / sums[:, -1:]
 
 
@@ -582,13 +583,16 @@ class FeatureRows:
         """
         xp, B = array_namespace(X), self._x.B
         folded, weights = B @ xp.asarray(theta[0]), self._parts[number]
-        log_z, moment = 0.0, 0.0
-        for rows in row_blocks(X.shape[0], self._x.rank, like=X):
+
+        def of(rows: slice) -> tuple:
             kernels = self._x.kernels(X[rows, :])
             coefficients = xp.astype(kernels @ folded, self.dtype, copy=False)
             own, expected = (xp.astype(e, B.dtype) for e in expectations(coefficients, grid))
             if weights is not None:
                 given = xp.asarray(weights[rows], dtype=B.dtype)
                 own, expected = given * own, given[:, None] * expected
-            log_z, moment = log_z + xp.sum(own), moment + kernels.T @ expected
+            return xp.sum(own), kernels.T @ expected
+
+        found = map_threads(of, row_blocks(X.shape[0], self._x.rank, like=X), X)
+        log_z, moment = map(sum, zip(*found, strict=True))
         return Partial(np.array([float(log_z)]), to_numpy(B.T @ moment)[None])

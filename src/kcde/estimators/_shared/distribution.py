@@ -1,13 +1,13 @@
 """Mean, distribution function, quantiles, intervals and CRPS of conditional densities."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
 from kcde.estimators._shared.rows import RowChecks, by_blocks
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
-from kcde.estimators._shared.threads import limit_threads
+from kcde.estimators._shared.threads import limit_threads, map_threads
 from kcde.panels import numbered
 
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
@@ -267,18 +267,20 @@ class Distribution(RowChecks):
         if not X.shape[1]:
             table = self._tabulate_cdf(self._no_x, tolerance)
             return tuple(xp.asarray(function(table, values[None, :])[0]) for function in functions)
-        parts = [[] for _ in functions]
-        for rows, table in self._cdf_tables(X, tolerance):
-            for part, function in zip(parts, functions, strict=True):
-                part.append(function(table, values[rows, None])[:, 0])
+
+        def of(rows, table):
+            return [function(table, values[rows, None])[:, 0] for function in functions]
+
+        parts = zip(*self._from_tables(of, X, tolerance), strict=True)
         return tuple(xp.asarray(np.concatenate(part)) for part in parts)
 
     def _cdf_at(self, X, y: np.ndarray):
         """Return P(Y ≤ y|x), shape (n, q), for checked X (n, d_x) at shared y (q,), to 1e-6."""
-        parts = [
-            table.cdf(np.broadcast_to(y, (rows.stop - rows.start, len(y))))
-            for rows, table in self._cdf_tables(X, COARSE)
-        ]
+
+        def of(rows, table):
+            return table.cdf(np.broadcast_to(y, (rows.stop - rows.start, len(y))))
+
+        parts = self._from_tables(of, X, COARSE)
         return array_namespace(X).asarray(np.concatenate(parts))
 
     def _cdf_of(self, X):
@@ -288,7 +290,7 @@ class Distribution(RowChecks):
         """
         if type(self)._cdf is not Distribution._cdf or not X.shape[1]:
             return lambda y: self._cdf(X, y)
-        xp, tables = array_namespace(X), list(self._cdf_tables(X))
+        xp, tables = array_namespace(X), self._from_tables(lambda *found: found, X)
 
         def cdf(y):
             values = to_numpy(y)
@@ -303,17 +305,22 @@ class Distribution(RowChecks):
         if not X.shape[1]:
             found = self._tabulate_cdf(self._no_x).quantile(p)
             return xp.asarray(np.broadcast_to(found, (X.shape[0], len(p))).copy())
-        return xp.asarray(np.concatenate([table.quantile(p) for _, table in self._cdf_tables(X)]))
+        parts = self._from_tables(lambda _, table: table.quantile(p), X)
+        return xp.asarray(np.concatenate(parts))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
         return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)
 
-    def _cdf_tables(self, X, tolerance: float = FINE) -> Iterator[tuple[slice, TabulatedCdf]]:
+    def _from_tables(self, function: Callable, X, tolerance: float = FINE) -> list:
+        """Return what a function of some rows of X and of the table of F there gives, by blocks."""
         panels, at = self._panels(), _remembering(self._log_relative_at, self._n_fitted)
-        for rows in row_blocks(X.shape[0], _NODES * len(panels), like=X):
+
+        def of(rows):
             with numbered(np.arange(rows.start, rows.stop)):
                 table = TabulatedCdf(at, X[rows, :], panels, tolerance)
-            yield rows, table
+            return function(rows, table)
+
+        return list(map_threads(of, row_blocks(X.shape[0], _NODES * len(panels), like=X), X))
 
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, to_numpy
+from kcde.estimators._shared.threads import map_threads
 from kcde.estimators._shared.units import Units, translated
 
 LARGEST_VALUE = 1e100
@@ -90,8 +91,8 @@ def _of_pandas(name: str, table) -> np.ndarray:
 
 def by_blocks(function: Callable, n: int, width: int, *, like):
     """Return what a function of slices gives for n rows, by blocks of `width` numbers a row."""
-    parts = [function(rows) for rows in row_blocks(n, width, like=like)]
-    return array_namespace(like).concat(parts)
+    parts = map_threads(function, row_blocks(n, width, like=like), like)
+    return array_namespace(like).concat(list(parts))
 
 
 def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
