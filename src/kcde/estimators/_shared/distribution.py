@@ -283,21 +283,30 @@ class Distribution(RowChecks):
         parts = self._from_tables(of, X, COARSE)
         return array_namespace(X).asarray(np.concatenate(parts))
 
-    def _cdf_of(self, X):
-        """Return a function y (n,) -> P(Y ≤ y|x), shape (n,), for checked X (n, d_x).
+    def _quantile_and_cdf(self, X, p: np.ndarray) -> tuple:
+        """Return the quantiles at checked X (n, d_x) and p (k,), and F with its slope.
 
-        Tables are made once; a distribution function in closed form needs none.
+        That is a function of y (n, k) which gives P(Y ≤ y|x) and p(y|x), shape (n, k) each. Tables
+        are made once; a distribution function in closed form needs none.
         """
+        xp = array_namespace(X)
         if type(self)._cdf is not Distribution._cdf or not X.shape[1]:
-            return lambda y: self._cdf(X, y)
-        xp, tables = array_namespace(X), self._from_tables(lambda *found: found, X)
 
-        def cdf(y):
+            def closed(y):
+                columns = [y[:, i] for i in range(y.shape[1])]
+                slopes = [self.pdf(X, column[:, None]) for column in columns]
+                return xp.stack([self._cdf(X, c) for c in columns], 1), xp.stack(slopes, 1)
+
+            return self._quantile(X, p), closed
+        tables = self._from_tables(lambda *found: found, X)
+
+        def tabulated(y):
             values = to_numpy(y)
-            parts = [table.cdf(values[rows, None])[:, 0] for rows, table in tables]
-            return xp.asarray(np.concatenate(parts))
+            parts = [table.cdf_and_density(values[rows, :]) for rows, table in tables]
+            found = np.concatenate(parts)
+            return xp.asarray(found[..., 0]), xp.asarray(found[..., 1])
 
-        return cdf
+        return xp.asarray(np.concatenate([table.quantile(p) for _, table in tables])), tabulated
 
     def _quantile(self, X, p: np.ndarray):
         """Return the quantiles, shape (n, k), for checked X (n, d_x) and p (k,)."""

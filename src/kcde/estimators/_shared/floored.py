@@ -1,7 +1,6 @@
 """Base densities of one y, and (1 - ε) p(y|x) + ε q(y): a density p with such a floor q."""
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import lgamma, log, log1p, pi, sqrt
 
@@ -219,28 +218,19 @@ class Floored(ConditionalDensity):
 
     def _quantile(self, X, p):
         # The quantile of a mixture lies between those of its parts.
-        xp = array_namespace(X)
-        inside = self._inside._quantile(X, p)
-        below = xp.broadcast_to(xp.asarray(self._floor.quantile(p)), inside.shape)
-        lower, upper = xp.minimum(inside, below), xp.maximum(inside, below)
+        xp, share = array_namespace(X), 1.0 - self.weight_
+        level, floor = (xp.asarray(each)[None, :] for each in (p, self._floor.quantile(p)))
 
         def of(rows):
-            at = X[rows, :]
-            # Of one p after the other, so that the distribution inside is kept meanwhile.
-            cdf = self._inside._cdf_of(at)
-            columns = [
-                self._root(at, cdf, value, *(each[rows, i] for each in (lower, upper, inside)))
-                for i, value in enumerate(p)
-            ]
-            return xp.stack(columns, axis=1)
+            inside, cdf = self._inside._quantile_and_cdf(X[rows, :], p)
+
+            def excess(y):
+                value, slope = cdf(y)
+                value = share * value + self.weight_ * self._floor.cdf(y)
+                floored = self.weight_ * xp.exp(self._floor.log_density(y))
+                return value - level, share * slope + floored
+
+            lower, upper = xp.minimum(inside, floor), xp.maximum(inside, floor)
+            return increasing_root(excess, lower, upper, inside, 1e-12 * self._floor.scale)
 
         return by_blocks(of, X.shape[0], _ROW_NUMBERS, like=X)
-
-    def _root(self, X, cdf: Callable, p: float, lower, upper, start):
-        """Return the p-quantiles, shape (n,), within brackets; `cdf` is that inside."""
-
-        def excess(y):
-            slope = array_namespace(y).exp(self.log_density(X, y[:, None]))
-            return (1.0 - self.weight_) * cdf(y) + self.weight_ * self._floor.cdf(y) - p, slope
-
-        return increasing_root(excess, lower, upper, start, 1e-12 * self._floor.scale)

@@ -77,6 +77,10 @@ class TabulatedCdf:
         """Return F(y|x), shape (n, k), for y of shape (n, k)."""
         return self._by_table(_Table.cdf, y)
 
+    def cdf_and_density(self, y: np.ndarray) -> np.ndarray:
+        """Return F(y|x) and p(y|x), shape (n, k, 2), for y of shape (n, k)."""
+        return self._by_table(_Table.cdf_and_density, y)
+
     def crps(self, y: np.ndarray) -> np.ndarray:
         """Return ∫ (F(z|x) - 1{y ≤ z})² dz, shape (n, k), for y of shape (n, k)."""
         return self._by_table(_Table.crps, y)
@@ -130,12 +134,18 @@ class _Table:
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Return F(y|x), shape (n, k), for y of shape (n, k)."""
+        return self.cdf_and_density(y)[..., 0]
+
+    def cdf_and_density(self, y: np.ndarray) -> np.ndarray:
+        """Return F(y|x) and p(y|x), shape (n, k, 2), for y of shape (n, k)."""
         lower = self._panels.lower
         panel = np.maximum(np.searchsorted(lower, y, side="right") - 1, 0)
-        t = np.clip((y - lower[panel]) / self._half[panel] - 1.0, -1.0, 1.0)
-        value, _ = self._within(panel)(t)
+        t = (y - lower[panel]) / self._half[panel] - 1.0
+        value, slope = self._within(panel)(np.clip(t, -1.0, 1.0))
         row = np.arange(len(y))[:, None]
-        return np.clip(value, self.ends[row, panel], self.ends[row, panel + 1])
+        value = np.clip(value, self.ends[row, panel], self.ends[row, panel + 1])
+        slope = np.where(np.abs(t) <= 1.0, slope / self._half[panel], 0.0)
+        return np.stack([value, slope], axis=-1)
 
     def crps(self, y: np.ndarray) -> np.ndarray:
         """Return ∫ (F(z|x) - 1{y ≤ z})² dz, shape (n, k), for y of shape (n, k).
