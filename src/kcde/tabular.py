@@ -48,14 +48,12 @@ REFUSE, DROP, INDICATE = "refuse", "drop", "indicate"
 _MISSING_LEVEL = "(missing)"
 
 _TEXT = (".csv", ".tsv", ".txt")
-_REMEDIES = dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "save the sheet as CSV UTF-8 first")
-_REMEDIES |= dict.fromkeys((".zip", ".bz2", ".xz", ".zst", ".7z"), "unpack it first")
 _DELIMITERS = ",;\t|"
 _SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"  # 0: its decimal mark
 _BLANK = "[ \u00a0\u2009\u202f]"
-_CURRENCY = "(?:[$€£¥₹₽]|USD|EUR|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|AUD|CAD|INR|CNY|BRL|kr|Fr)\\.?"
-_UNIT = f"(?:{_CURRENCY}|[%‰])"
+_CURRENCY = "[$€£¥₹₽]|USD|EUR|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|AUD|CAD|INR|CNY|BRL|kr|Fr"
+_UNIT = rf"(?:(?:{_CURRENCY})\.?|[%‰])"
 _DISGUISED = (
     rf"(?=.*\d)\(?[+\-−]?{_BLANK}?(?:{_UNIT}{_BLANK}?)?[+\-−]?"
     rf"(?:\d{{1,3}}(?:[\s.,'’_]\d{{2,3}})*[\s.,'’_]\d{{3}}|\d+)?(?:[.,]\d*)?(?:[eE][+-]?\d+)?"
@@ -87,6 +85,7 @@ _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _SHOWN = 10  # names in a message
+_FILL = "fill these rows, or drop them"
 
 # Of values far from the others: the gap, times the range of the others, behind which a tenth of the
 # rows may lie, or one repeated value; and behind which a repeated one may that looks like a code.
@@ -176,19 +175,13 @@ def _disguise(hidden: pd.Series, plain: pd.Series, decimal: str) -> str:
     value, remedy = hidden.iloc[0], f"write plain numbers, as 1234{decimal}5"
     marks = {",": "commas", ".": "points"}
     other = next(mark for mark in marks if mark != decimal)
-    if re.search(_CURRENCY, value):
-        cause = "currency signs"
-    elif re.search("[%‰]", value):
-        cause = "percent signs"
-    elif re.search(rf"\d({_BLANK}|['’_])\d", value):
-        cause = "blanks or apostrophes between thousands"
-    elif "," in value and "." in value:
+    if other not in value or re.search(rf"{_UNIT}|\d(?:{_BLANK}|['’_])\d", value):
+        cause = "units, signs or thousands separators"
+    elif decimal in value:
         cause = "commas and points"
         remedy = "write numbers without thousands separators"
         if decimal == "." and value.rfind(",") > value.rfind("."):
             remedy += ", and give --decimal ,"
-    elif other not in value:
-        cause = "signs or thousands separators"
     else:
         cause, remedy = marks[other], "without thousands separators"
         if beside := int(plain.str.contains(decimal, regex=False).sum()):
@@ -402,7 +395,7 @@ def _numbers(name: str, frame: pd.DataFrame) -> np.ndarray:
     values, faults = _read(name, frame)
     if faults:
         said = "; ".join(sentence for _, sentence in faults)
-        raise ValueError(f"{said}: fill these rows, or drop them")
+        raise ValueError(f"{said}: {_FILL}")
     return values
 
 
@@ -479,9 +472,8 @@ def read(
     readers = {".parquet": pd.read_parquet, ".feather": pd.read_feather, ".arrow": pd.read_feather}
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind not in (*_TEXT, *readers):
-        remedy = f": {_REMEDIES[kind]}" if kind in _REMEDIES else ""
         known = ".csv, .tsv or .txt (also .gz), .parquet, .feather or .arrow"
-        raise ValueError(f"{path} is not {known}{remedy}")
+        raise ValueError(f"{path} is not {known}: save a sheet as CSV UTF-8, unpack an archive")
     try:
         if path.suffix.lower() == ".gz":
             with gzip.open(path) as packed:
@@ -700,7 +692,7 @@ def check(
     frame, notes = _complete(frame, whole, missing, cells)
     empty = frame[wanted].isna().sum() if missing == INDICATE else pd.Series()
     if len(empty := empty[(empty > 0) & (empty < len(frame))]):
-        shown = ", ".join(f"{name} ({n})" for name, n in empty[:_SHOWN].items())
+        shown = _first(f"{name} ({n})" for name, n in empty.items())
         notes.append(f"Missing values of {len(empty)} column(s) of x are indicated: {shown}.")
         text = [name for name in empty.index if cells[name].kind is LEVELS]
         frame = frame.fillna(dict.fromkeys(text, _MISSING_LEVEL))
@@ -765,8 +757,7 @@ def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
 
 def _require_faultless(faults: list[str]) -> None:
     if faults:
-        more = [f"{len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        raise ValueError("; ".join([*faults[:_SHOWN], *more]))
+        raise ValueError(_first(faults, "; "))
 
 
 def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
@@ -790,11 +781,10 @@ def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     if counts.empty:
         return frame, []
     words = {name: cells[name].words if cells[name].kind is NUMBER else () for name in counts.index}
-    shown = ", ".join(
+    shown = _first(
         f"{name} ({n}{f', also written {_listed(words[name])}' if words[name] else ''})"
-        for name, n in counts[:_SHOWN].items()
+        for name, n in counts.items()
     )
-    shown += f" and {len(counts) - _SHOWN} more" if len(counts) > _SHOWN else ""
     level = "where NA, NULL or None is a level, rename it"
     if missing == REFUSE:
         raise ValueError(
@@ -829,23 +819,20 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
             notes.append(f"Column {name!r} left out: it is {'constant' if distinct else 'empty'}.")
             continue
         levels = ends = fill = None
-        try:
-            if cells[name].kind is LEVELS:
-                values, levels = frame[name], tuple(sorted(frame[name].unique()))
-                if len(levels) > MOST_LEVELS:
-                    belong = f"--groups {name!r} if rows of one value belong together; "
-                    belong = belong if len(levels) <= len(frame) / 2 else ""
-                    said = f"{len(levels)} different values, more than {MOST_LEVELS}"
-                    remedy = "leave it out with --drop, or turn it into numbers or fewer levels"
-                    raise ValueError(f"column {name!r}: it is text with {said}: {belong}{remedy}")
-            else:
-                values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-                known = _numbers(name, frame[frame[name].notna()])
-                ends = (float(known.min()), float(known.max()))
-                fill = float(np.median(known)) if len(known) < len(values) else None
-        except ValueError as error:
-            faults.append(str(error))
-            continue
+        if cells[name].kind is LEVELS:
+            values, levels = frame[name], tuple(sorted(frame[name].unique()))
+            if len(levels) > MOST_LEVELS:
+                belong = f"--groups {name!r} if rows of one value belong together; "
+                belong = belong if len(levels) <= len(frame) / 2 else ""
+                said = f"{len(levels)} different values, more than {MOST_LEVELS}"
+                remedy = "leave it out with --drop, or turn it into numbers or fewer levels"
+                faults.append(f"column {name!r}: it is text with {said}: {belong}{remedy}")
+        else:
+            values, wrong = _read(name, frame, filled=True)
+            faults += [f"{said}: {_FILL}" for _, said in wrong]
+            known = values[~np.isnan(values)]
+            ends = (float(known.min()), float(known.max()))
+            fill = float(np.median(known)) if len(known) < len(values) else None
         # Categories of numbers are no copy of these numbers.
         mark = hashlib.blake2b(pd.util.hash_array(np.asarray(values)).tobytes()).digest()
         if mark in seen:
@@ -958,7 +945,7 @@ def _of_labels(name: str, labels: pd.Series, words: Sequence[str], *, meant: boo
     folded = counts.index.str.casefold()
     same = counts[folded.duplicated(keep=False)]
     if len(same):
-        shown = ", ".join(f"{label!r} ({n} rows)" for label, n in same[:_SHOWN].items())
+        shown = _first(f"{label!r} ({n} rows)" for label, n in same.items())
         remedy = "make them alike if they mean the same"
         said.append(f"Column {name!r} has labels that differ in case alone, {shown}: {remedy}.")
     return said
@@ -1019,7 +1006,11 @@ def _days_first(values: np.ndarray) -> str:
 
 
 def _listed(names: Iterable) -> str:
-    """Return the first names and the number of the rest."""
-    names = list(names)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, names[:_SHOWN])) + more
+    return _first(map(repr, names))
+
+
+def _first(parts: Iterable[str], between: str = ", ") -> str:
+    """Return the first ten parts and the number of the rest."""
+    parts = list(parts)
+    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return between.join(parts[:_SHOWN]) + more
