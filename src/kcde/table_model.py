@@ -56,13 +56,6 @@ def usable(name: str) -> str:
     return missing_library(getattr(estimators, method.estimator))
 
 
-def by_expectations(name: str) -> bool:
-    """Return whether a method estimates expectations of a continuous y, which has quantiles."""
-    method = methods.METHODS[methods.key_of(name, _USUAL)]
-    kind = getattr(estimators, method.estimator)
-    return method.graph is None and issubclass(kind, LowRankConditional)
-
-
 def _tags(name: str) -> Tags:
     return getattr(estimators, methods.find(name).estimator).tags
 
@@ -85,17 +78,21 @@ def regardless_of_groups(names: Sequence[str]) -> str:
 def unfitted(
     method: str, seed: int, options: Mapping | None = None, *, lower: float | None = None
 ) -> Standardised | LogScaled | Quantiles:
-    """Return the estimator of a method, by a name, standardised by its training rows."""
-    if by_expectations(method):
+    """Return the estimator of a method, by a name, standardised by its training rows.
+
+    What estimates expectations of a continuous y has no density, but quantiles.
+    """
+    why, options = usable(method), dict(options or {})
+    made = methods.make(method, **options)
+    if isinstance(made, LowRankConditional):
         if lower is not None:
             raise ValueError(f"{method} has no density, as a bound of y needs: leave the bound out")
-        chosen = {"regularization": None} | dict(options or {})
-        return Quantiles(methods.make(method, **chosen), random_state=seed)
-    if why := usable(method):
+        made.set_params(**{"regularization": None} | options)
+        return Quantiles(made, random_state=seed)
+    if why:
         raise ValueError(f"{method} cannot be used here: {why}")
-    made = methods.make(method, **(options or {}))
-    if "random_state" in made.get_params(deep=False) and "random_state" not in (options or {}):
-        made.set_params(random_state=seed)
+    if "random_state" in made.get_params(deep=False):
+        made.set_params(**{"random_state": seed} | options)
     return Standardised(made) if lower is None else LogScaled(Standardised(made), lower)
 
 
@@ -344,7 +341,8 @@ class TableModel:
         for line in said:
             (say or log.warning)(line)
         frame = frame[usable]
-        if density is not None and by_expectations(self.method):
+        has_density = self.model_.tags.density
+        if density is not None and not has_density:
             raise ValueError(f"{self.method} has quantiles and no density: leave --density out")
         if isinstance(self.model_, Quantiles):
             levels = [*quantiles, *([] if interval is None else tails(interval))]
@@ -357,7 +355,7 @@ class TableModel:
         if interval is not None:
             found["lower"], found["upper"] = ends.T
         observed = self.columns_.observed(frame)
-        if observed.any() and not by_expectations(self.method):
+        if observed.any() and has_density:
             found["log_density"] = np.full(len(frame), np.nan)
             found["log_density"][observed] = self.log_density(frame[observed])
         if density is not None:
@@ -426,11 +424,7 @@ def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[
 
 def require_savable(method: str) -> None:
     """Raise `ValueError` for a method whose fit cannot be written, with those that can."""
-    if by_expectations(method):
-        return
-    if why := usable(method):
-        raise ValueError(f"{method} cannot be used here: {why}")
-    if not _tags(method).saved:
+    if not unfitted(method, 0).tags.saved:
         can = ", ".join(name for name in map(methods.shown, _USUAL) if name in savable())
         why = f"a fit of {method} is not made of arrays and numbers alone"
         raise ValueError(f"{why}, so that no model file can hold it; among those that can: {can}")

@@ -62,10 +62,6 @@ class Comparison:
         What is to be known before this is believed.
     model
         The advised method fitted to all rows, `TRAIN_ROWS` at most; None where none is advised.
-    missing
-        What happened to rows with missing values: `refuse`, `drop` or `indicate`.
-    levels
-        Columns that are categories, also where they have numbers.
     source
         What the rows are called.
     reading
@@ -81,8 +77,6 @@ class Comparison:
     advice: Advice
     warnings: tuple[str, ...]
     model: TableModel | None
-    missing: str
-    levels: Sequence[str]
     source: str
     reading: Mapping[str, object]
 
@@ -214,11 +208,12 @@ def compare(
     if advice.method is not None:
         say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
-        model = TableModel(advice.method, y, used, groups=groups, levels=levels, lower=lower)
+        fitted = {"groups": groups, "levels": [name for name in used if name in levels]}
+        model = TableModel(advice.method, y, used, **fitted, missing=missing, lower=lower)
         some = subsample(len(checked.frame), TRAIN_ROWS, rng_of("own", "all rows"))
         model.fit_checked(replace(checked, frame=checked.frame.iloc[some]))
     found = (checked, plan, run, table, by_splits, rank_by, advice, warnings, model)
-    comparison = Comparison(*found, missing, levels, source, reading)
+    comparison = Comparison(*found, source, reading)
     if out is not None:
         comparison.write(folder)
     return comparison

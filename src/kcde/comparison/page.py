@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -179,17 +180,9 @@ def terminal(found: "Comparison") -> str:
 
 def python_lines(found: "Comparison") -> str:
     """Return lines of Python that fit the advised method again and predict with it."""
-    columns = found.checked.columns
-    names = [each.name for each in columns.x]
-    asked = {
-        "y": columns.y,
-        "x": names,
-        "groups": found.plan.column if found.plan.kind == GROUPS else None,
-        "levels": [name for name in names if name in found.levels],
-        "missing": None if found.missing == tabular.REFUSE else found.missing,
-        "lower": found.plan.lower,
-    }
-    asked = {name: value for name, value in asked.items() if value not in (None, [])}
+    given = {each.name: getattr(found.model, each.name) for each in fields(found.model)[1:]}
+    usual = {each.name: each.default for each in fields(found.model)}
+    asked = {name: value for name, value in given.items() if value not in (usual[name], [])}
     return "\n".join(
         [
             "from kcde import tabular",
