@@ -56,12 +56,10 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
         If the text is not a list of numbers, each once.
     """
     try:
-        found = tuple(float(part) for part in text.split(","))
+        return tuple(map(float, names(text, option)))
     except ValueError:
-        found = ()
-    if not found or len(set(found)) < len(found):
-        raise ValueError(f"{option} must list numbers, each once, as 0.5,1e-3; got {text}")
-    return found
+        said = f"{option} must list numbers, each once, as 0.5,1e-3; got {text}"
+        raise ValueError(said) from None
 
 
 def json_object(text: str, option: str, example: str) -> dict:

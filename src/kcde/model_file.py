@@ -135,8 +135,6 @@ class _Writer:
             return self._known(value, {"array": self._array(value)})
         if isinstance(value, np.generic):
             return {"scalar": self._array(np.asarray(value))}
-        if isinstance(value, slice):
-            return {"slice": [value.start, value.stop, value.step]}
         return self._composed(value, name)
 
     def _composed(self, value: Any, name: str) -> dict:
@@ -196,8 +194,6 @@ class _Reader:
                 return self._array(of)
             case "scalar":
                 return self._array(of)[()]
-            case "slice":
-                return slice(*of)
             case "dict":
                 return {self.decode(key): self.decode(each) for key, each in of}
             case "same":

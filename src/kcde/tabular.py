@@ -85,7 +85,7 @@ _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _SHOWN = 10  # names in a message
-_FILL = "fill these rows, or drop them"
+_REMEDY = "correct these rows, or leave them out"
 
 # Of values far from the others: the gap, times the range of the others, behind which a tenth of the
 # rows may lie, or one repeated value; and behind which a repeated one may that looks like a code.
@@ -122,12 +122,14 @@ class Cells:
 def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> Cells:
     """Return the cells of a column, of a known kind or of what most of them are."""
     dtype, nowhere = series.dtype.kind, np.zeros(len(series), dtype=bool)
-    if kind is not LEVELS and dtype in "biufMm":
-        return Cells(NUMBER if dtype in "biuf" else DATE, series, nowhere)
+    if kind is not LEVELS and dtype in "biuf":
+        return Cells(NUMBER, series, nowhere)
+    if kind is None and dtype in "Mm":
+        return Cells(DATE, series, nowhere)
     given = series.astype(object)
     if dtype == "c" or not given.map(pd.api.types.is_scalar).all():
         fault = "it has complex numbers, lists or objects: take their parts as columns"
-        return Cells(LEVELS, series, ~nowhere, fault)
+        return Cells(kind or LEVELS, pd.Series(np.nan, series.index), ~nowhere, fault)
     if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.categories.dtype != bool:
         kind = kind or LEVELS
     text = given.where(given.notna()).map(str, na_action="ignore").astype(object).str.strip()
@@ -270,11 +272,7 @@ class Columns:
             Naming columns that are missing or new, values that are missing or no numbers, levels
             that were not seen, and columns whose encoded names are the same; if there are no rows.
         """
-        encoded, faults = self._encoded(frame)
-        if faults:
-            said = "; ".join(sentence for _, sentence in faults)
-            raise ValueError(f"{said}: correct these rows, or leave them out")
-        return encoded
+        return _require_right(*self._encoded(frame))
 
     def usable(self, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
         """Return which rows can be encoded; and what is to be said of the others and of their x.
@@ -314,17 +312,13 @@ class Columns:
             remedy = "leave them out, or carry them to the predictions with --keep"
             raise ValueError(f"column(s) {_listed(new)} were not in the training data: {remedy}")
         found: dict[str, np.ndarray] = {}
-        owners: dict[str, str] = {}
         faults = []
         for column in self.x:
             values, wrong = _read(column.name, frame, column.levels, filled=column.fill is not None)
             encoded = column.encode(values)
             if twice := found.keys() & encoded.keys():
-                raise ValueError(
-                    f"columns {owners[min(twice)]!r} and {column.name!r} would both be encoded as "
-                    f"{_listed(twice)}: rename one of them"
-                )
-            owners |= dict.fromkeys(encoded, column.name)
+                said = f"column {column.name!r} would be encoded as another is, {_listed(twice)}"
+                raise ValueError(f"{said}: rename one of them")
             found |= encoded
             faults += wrong
         return pd.DataFrame(found, index=frame.index), faults
@@ -360,13 +354,9 @@ def _read(
     name: str, frame: pd.DataFrame, levels: Sequence[str] | None = None, *, filled: bool = False
 ) -> tuple:
     """Return a column as numbers, or as labels of known levels, and what is wrong in some rows."""
-    kind, faults = NUMBER if levels is None else LEVELS, []
+    kind = NUMBER if levels is None else LEVELS
     cells = classify(frame[name], frame.attrs.get("decimal", "."), kind)
-    values = cells.values
-    if cells.kind is not kind:
-        fault = cells.fault or "it has dates, and had numbers in training"
-        every = np.ones(len(frame), dtype=bool)
-        return np.full(len(frame), np.nan), [(every, f"column {name!r}: {fault}")]
+    values, faults = cells.values, []
 
     def note(rows: np.ndarray, what: str) -> None:
         if rows.any():
@@ -392,10 +382,14 @@ def _read(
 
 def _numbers(name: str, frame: pd.DataFrame) -> np.ndarray:
     """Return a column of numbers as float64, shape (n,), or raise `ValueError`."""
-    values, faults = _read(name, frame)
+    return _require_right(*_read(name, frame))
+
+
+def _require_right(values, faults: list[tuple[np.ndarray, str]]):
+    """Return values in which nothing is wrong, or raise `ValueError`."""
     if faults:
         said = "; ".join(sentence for _, sentence in faults)
-        raise ValueError(f"{said}: {_FILL}")
+        raise ValueError(f"{said}: {_REMEDY}")
     return values
 
 
@@ -829,7 +823,7 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
                 faults.append(f"column {name!r}: it is text with {said}: {belong}{remedy}")
         else:
             values, wrong = _read(name, frame, filled=True)
-            faults += [f"{said}: {_FILL}" for _, said in wrong]
+            faults += [f"{said}: {_REMEDY}" for _, said in wrong]
             known = values[~np.isnan(values)]
             ends = (float(known.min()), float(known.max()))
             fill = float(np.median(known)) if len(known) < len(values) else None
