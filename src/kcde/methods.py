@@ -19,7 +19,6 @@ Examples
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -107,7 +106,7 @@ class Method:
 
     def plain(self) -> dict[str, Any]:
         """Return what it says as plain values, as the configuration has them."""
-        values = deepcopy(dataclasses.asdict(self))
+        values = dataclasses.asdict(self)
         return {name: value for name, value in values.items() if value not in (None, {}, ())}
 
 

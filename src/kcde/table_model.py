@@ -16,7 +16,7 @@ import logging
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -202,7 +202,7 @@ class TableModel:
         self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
         self.about_ = {
             "method": methods.shown(methods.key_of(self.method)),
-            "columns": checked.columns.plain(),
+            "columns": asdict(checked.columns),
             "rows": len(checked.frame),
             "training_data_sha256": checked.digest,
             "versions": {"kcde": kcde.__version__, "python": platform.python_version()}

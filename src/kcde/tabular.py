@@ -21,7 +21,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -335,13 +335,9 @@ class Columns:
             return np.zeros(len(frame), dtype=bool)
         return np.isfinite(_read(self.y, frame)[0])
 
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        return asdict(self)
-
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
-        """Return what `plain` has written, in this version or an older one."""
+        """Return what `dataclasses.asdict` and JSON made of it, in this version or an older one."""
 
         def frozen(part: Any) -> Any:
             return tuple(part) if isinstance(part, list) else part

@@ -200,8 +200,9 @@ def make(
 
 def _require_same(plan: Plan, checked: tabular.Checked) -> None:
     """Refuse the folder of another plan; make the folder known as that of this one."""
-    parts = [part for split in plan.splits for part in (split.train, split.test)]
-    parts += [] if plan.groups is None else [plan.groups]
+    numbered = enumerate(plan.splits)
+    rows = {f"{part}_{i}": rows for i, split in numbered for part, rows in vars(split).items()}
+    parts = [*rows.values(), *([] if plan.groups is None else [plan.groups])]
     content = {
         "data_sha256": checked.digest,
         "splits_sha256": hashlib.sha256(b"|".join(part.tobytes() for part in parts)).hexdigest(),
@@ -211,11 +212,6 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
     } | ({} if plan.lower is None else {"lower": plan.lower})
     path = plan.folder / "plan.json"
     if not path.exists():
-        rows = {
-            f"{part}_{i}": value
-            for i, split in enumerate(plan.splits)
-            for part, value in vars(split).items()
-        }
         with atomic(plan.folder / "rows.npz") as temporary:
             np.savez(temporary, **rows)
         with atomic(path) as temporary:

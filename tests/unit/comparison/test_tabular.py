@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -176,7 +177,7 @@ def test_categories_of_numbers_are_levels(tmp_path):
     codes = np.repeat([20095, 10115, 80331, 60311], 10)
     frame = table().assign(code=pd.Categorical(codes, [*np.unique(codes), 0]), number=codes)
     columns = check(frame, "price").columns
-    assert Columns.of_plain(columns.plain()) == columns
+    assert Columns.of_plain(asdict(columns)) == columns
     assert columns.x[3].levels == ("10115", "20095", "60311", "80331")
     frame.to_csv(tmp_path / "later.csv", index=False)
     frame.to_parquet(tmp_path / "later.parquet")
@@ -275,7 +276,7 @@ def test_missing_x_is_indicated_and_rows_without_y_are_left_out():
     checked = check(frame, "price", missing="indicate")
     assert len(checked.frame) == len(frame) - 1
     assert "area (2), town (1)" in checked.notes[1]
-    columns = Columns.of_plain(json.loads(json.dumps(checked.columns.plain())))
+    columns = Columns.of_plain(json.loads(json.dumps(asdict(checked.columns))))
     made = columns.encode(frame[["area", "town"]])
     np.testing.assert_array_equal(made["area=(missing)"].to_numpy().nonzero()[0], [0, 1])
     np.testing.assert_array_equal(made["town=(missing)"].to_numpy().nonzero()[0], [2])
@@ -339,7 +340,7 @@ def test_rows_that_can_be_used_are_told_from_others_and_far_ones_counted():
         columns.usable(rows.assign(town="Z"))
     with pytest.raises(ValueError, match="'price'"):
         columns.target(rows.drop(columns="price"))
-    plain = columns.plain()
+    plain = asdict(columns)
     for each in plain["x"]:
         del each["range"]  # as older files have it
     assert len(Columns.of_plain(plain).usable(rows)[1]) == 1
