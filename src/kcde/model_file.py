@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kcde.files import array_in, atomic, part_of, refused, require_small
+from kcde.names import ESTIMATORS
 from kcde.provenance import source
 
 FORMAT = 2
@@ -26,14 +27,12 @@ _ONCE = {
     "estimators._likelihood.objective": ("_likelihood.features",),
     "estimators._networks.flows": ("_flows.training",),
     "estimators._networks.nade": ("_nade.training",),
-    "estimators.baselines": (
-        *("epsilon_kde", "kernel_cde", "linear_gaussian", "marginal_kde", "residual_kde"),
-    ),
-    "estimators.flows": ("conditional_maf", "conditional_real_nvp"),
-    "estimators.smoothed": ("smoothed_cme", "smoothed_jdl"),
     "linalg": ("pivoted_cholesky",),
 }
-"""Modules, and those below their folder in which older files of this format name their classes."""
+"""Modules, and those below their folder in which older files of this format name their classes.
+
+An estimator is found by its own name.
+"""
 
 _JSON = "model.json"
 _PLAIN = (type(None), bool, int, float, str)
@@ -90,8 +89,6 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
         If it is no model of this package, damaged, or of another format.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no model {path}")
     with refused(path, "is no model that can be read"), zipfile.ZipFile(path) as file:
         require_small(file, path.stat().st_size)
         content = json.loads(part_of(file, _JSON))
@@ -228,6 +225,7 @@ class _Reader:
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
+    module = ESTIMATORS.get(qualname, module)
     for now, before in _ONCE.items():
         if module.removeprefix("kcde.").partition(".")[2] in before:
             module = f"kcde.{now}"

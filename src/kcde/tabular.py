@@ -220,9 +220,7 @@ class Column:
 
     def beyond(self, values: np.ndarray) -> list[str]:
         """Say how many numbers lie outside the range of the training rows."""
-        if self.range is None:
-            return []
-        low, high = self.range
+        low, high = self.range or (-np.inf, np.inf)
         counted = (
             ((values > high).sum(), f"above {high:.10g}, the largest"),
             ((values < low).sum(), f"below {low:.10g}, the smallest"),
