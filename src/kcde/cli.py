@@ -251,9 +251,8 @@ def predict_command(
     frame = tabular.read(data, **reading)
     asked = {"interval": interval, "density": at, "keep": kept}
     table = fitted.predictions(frame, levels, **asked, say=partial(typer.echo, err=True))
-    for name in kept:
-        table[name] = table[name].map(_inert)
-    table = table.rename(columns=dict(zip(kept, map(_inert, kept), strict=True)))
+    table = table.assign(**{name: table[name].map(_inert) for name in kept})
+    table = table.rename(columns=_inert)
     with atomic(out) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n")
     typer.echo(f"wrote {out}: {len(table)} rows")

@@ -135,8 +135,6 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     text = given.where(given.notna()).map(str, na_action="ignore").astype(object).str.strip()
     text = text.mask(text == "")
     codes, found = pd.factorize(text)
-    if not len(found):
-        return Cells(kind or NUMBER, text.astype(float), nowhere)
     found, counts = pd.Series(found, dtype=object), np.bincount(codes[codes >= 0])
 
     def rows(which: pd.Series) -> np.ndarray:
