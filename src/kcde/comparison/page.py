@@ -272,7 +272,6 @@ def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
     numbers = frame[names].astype(float)
     target = pd.Series(checked.columns.target(frame), frame.index)
     centre = frame.astype(str).mode().iloc[0].to_dict() | numbers.median().to_dict()
-    centre = {each.name: centre[each.name] for each in checked.columns.x}
     drawn = subsample(len(frame), _DRAWN, rng_of("own", "shown"))
     some = numbers.assign(**{checked.columns.y: target}).iloc[drawn]
     size = numbers.corrwith(target, method="spearman").abs()
