@@ -40,9 +40,9 @@ ROOMS = {
     "evidence": (918, ["evidence"]),
     "pages": (649, ["pages"]),
     "papers": (4524, ["papers"]),
-    "table": (1939, ["comparison", "tabular", "table_model"]),
+    "table": (1891, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        900,
+        897,
         [
             "cli",
             "skpro",
