@@ -89,6 +89,8 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
         If it is no model of this package, damaged, or of another format.
     """
     path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model {path}")
     with refused(path, "is no model that can be read"), zipfile.ZipFile(path) as file:
         require_small(file, path.stat().st_size)
         content = json.loads(part_of(file, _JSON))
