@@ -13,7 +13,7 @@ from kcde import scores as score_files
 from kcde.data import made_up
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
-from kcde.metrics import MMD, NLL, NLL_QUADRATURE, mmd2_biased, of_optimum
+from kcde.metrics import MMD, NLL, mmd2_biased
 from kcde.papers import published, registry
 from kcde.papers.dde import artefacts, claims
 
@@ -215,54 +215,6 @@ def test_the_plateau_begins_within_two_standard_errors_of_the_last_check():
     for unknown in ([], [0.5, np.inf]):
         found = claims.convergence(np.arange(len(unknown)), np.array(unknown))
         assert np.isnan(list(found.values())).all()
-
-
-def test_excess_likelihood_leaves_out_points_without_density():
-    ends = {"": 1.9, "_exact": 1.5, "_inside": 1.7, "_exact_inside": 1.4}
-    frame = pd.concat(cell("ring", "DDE", [v] * 2, f"{NLL}{end}") for end, v in ends.items())
-    frame.loc[frame["metric"] == NLL, "status"] = "failed"
-    kef = pd.concat(cell("ring", "KEF", [ends[end]] * 2, f"{NLL}{end}") for end in ("", "_exact"))
-    table = claims.with_excess(pd.concat([frame, kef]), [])
-    excess = table[table["metric"] == claims.EXCESS].groupby("method")["value"].mean()
-    assert excess.to_dict() == pytest.approx({"DDE": 1.7 - 1.4, "KEF": 1.9 - 1.5})
-
-
-def test_effect_is_paired_and_share_is_the_part_of_the_distance():
-    """Geyser is published with 0.55, ufc with 1.03."""
-    found = []
-    for name, exact, effect in (("geyser", 0.65, -0.08), ("ufc", 1.05, 0.01)):
-        values = exact + 0.1 * np.linspace(-1, 1, 20)
-        found.append(cell(name, "DDE", values + effect))
-        found.append(cell(name, "DDE", values, NLL_QUADRATURE))
-    frame = pd.concat(found).assign(unit="nats", experiment="r_benchmark")
-    table = artefacts.build_likelihood(artefacts.LIKELIHOOD, frame, [])
-    added = table.set_index(["dataset", "metric", "method"]).xs("DDE", level="method")
-    assert added.loc[("geyser", artefacts.EFFECT), "mean"] == pytest.approx(-0.08)
-    assert added.loc[("geyser", artefacts.EFFECT), "stderr"] == pytest.approx(0.0, abs=1e-12)
-    assert added.loc[("geyser", artefacts.DISTANCE), "mean"] == pytest.approx(0.10)
-    assert added.loc[("geyser", artefacts.EXPLAINED), "mean"] == pytest.approx(0.8)
-    assert ("ufc", artefacts.EXPLAINED) not in added.index  # 0.02 nats are within the floor
-
-
-def test_gaps_are_differences_by_split_and_one_without_a_number_has_failed():
-    means = {"trained": (1.5, 1.2), "optimum": (1.1, 1.0), "stopped": (0.9, 1.3)}
-    metrics = ("penalised_loss", f"{NLL}_trained")
-    cells = [
-        cell(name, "DDE", mean + 0.1 * WAVE[:10], of_optimum(kind, metric))
-        for name in ("ufc", "ring", "geyser")
-        for kind, pair in means.items()
-        for metric, mean in zip(metrics, pair, strict=True)
-    ]
-    frame = pd.concat(cells).assign(unit="nats")
-    lost = (frame["dataset"] == "ufc") & (frame["split"] == 3)
-    frame = frame[~lost | (frame["metric"] == of_optimum("trained", "penalised_loss"))]
-    gaps = artefacts.measure_optimum(frame, [])
-    table = artefacts.build_optimum(artefacts.OPTIMUM_OF_DDE, gaps, [])
-    table = table.set_index(["metric", "dataset"])
-    for metric, gap in ((artefacts.GAP, 0.4), (artefacts.GAIN, 0.2), (artefacts.CHOSEN_GAIN, -0.1)):
-        assert table.loc[(metric, "geyser"), ["mean", "std"]].tolist() == pytest.approx([gap, 0.0])
-    assert table.loc[(artefacts.GAP, "ufc"), ["n", "failed"]].tolist() == [10, 1]
-    assert table.loc[artefacts.GAP].index.tolist() == ["geyser", "ufc", "ring"]  # as table 2
 
 
 def test_figures_1_and_2_have_points_and_f_where_they_were_stored(tmp_path):
