@@ -7,7 +7,7 @@ import pytest
 from kcde.evidence import readings
 from kcde.evidence.checks import Check, Missing, completed, decide
 from kcde.evidence.readings import Reading
-from kcde.evidence.verdicts import Published, Summary, half_width, judge, summarise
+from kcde.evidence.verdicts import Published, Summary, half_width, judge
 from kcde.papers import published
 from kcde.papers.registry import ARTEFACTS
 
@@ -156,12 +156,3 @@ def test_times_are_judged_as_ratios(slow, expected):
     ours = {"A": of(0.1), "B": of(slow)}
     published = {"A": Published(1.0), "B": Published(100.0)}
     assert judge("sampling_time", "A", ours, published) == expected
-
-
-def test_a_failed_split_takes_the_standard_error_and_leaves_quartiles():
-    values = np.array([1.0, 2.0, 3.0, np.nan, 1.5, 25.0, 2.5, 1.2])
-    found = summarise(values, "nats")
-    assert (found.failed, found.n) == (2, 8)
-    assert np.isnan(found.stderr)
-    assert (found.q25, found.median, found.q75) == (1.2, 2.0, 3.0)
-    assert summarise(values[:3], "nats").stderr == pytest.approx(1 / np.sqrt(3))
