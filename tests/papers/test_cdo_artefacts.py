@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from kcde import scores
 from kcde.evidence import readings
@@ -94,7 +93,8 @@ def weights(clipped=0.85, **errors):
         (C1, made({"CondMAF": 0.03}), {}, "fails"),
         (C1, made({"GP-Matern": 0.03}), {}, "fails"),
         (C1, made({"GP-Matern": 0.03}), FIRST, "holds"),
-        (C1, made({"GP": 0.0401}), {}, "fails"),  # ten folds do not tell
+        (C1, made({"GP": 0.04023}), {}, "fails"),  # ten folds that share rows do not tell
+        (C1, made({"GP": 0.04024}), {}, "holds"),
         (C1, made({"GP": 0.0401}, folds=3), {}, "undecided"),
         (C1, made(folds=9), {}, "undecided"),  # all ten
         (C2, made(), {}, "holds"),
@@ -125,15 +125,6 @@ def weights(clipped=0.85, **errors):
 )
 def test_claims_come_out_every_way(claim, table, how, verdict):
     assert decide(claim, table, **how).verdict == verdict
-
-
-def test_c1_corrects_for_folds_that_share_rows():
-    table = made({"GP": 0.0405})
-    folds = table[table["metric"] == "smae_centred"]
-    wide = folds.pivot(index="split", columns="method", values="value")
-    gap = wide["CDO"] - wide["GP"]
-    t = gap.mean() / np.sqrt((1 / 10 + 1 / 9) * gap.var(ddof=1))
-    assert f"p = {2 * stats.t.sf(abs(t), 9):.2g}" in decide(claims.smallest, table).reason
 
 
 def test_every_reading_has_its_scores():
