@@ -103,15 +103,6 @@ def test_who_is_advised(scores, options, advised):
     assert ("What would settle it" in advice.sentence) is (advised is None)
 
 
-@pytest.mark.parametrize("count", range(2, 7))
-def test_fewer_splits_end_in_no_advice_and_not_in_another_method(count):
-    rng = np.random.default_rng(0)
-    scores = {"MarginalKDE": -1.0, "KCEF": -0.3, "LSCDE": -0.25, "NADE": -0.2}
-    scores = {name: value + 0.1 * rng.normal(size=6)[:count] for name, value in scores.items()}
-    table, advice = compared(scores, risks={"NADE": 9.0, "KCEF": 9.0})
-    assert advice.method in (None, table["method"][0])
-
-
 def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     narrow = compared(SCORES, covered={"LSCDE": 0.7})[1].sentence
     assert "0.9 nats better than MarginalKDE" in narrow
