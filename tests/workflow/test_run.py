@@ -1,6 +1,5 @@
 """What Snakemake does: runs of small targets in a copy of the project."""
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -42,17 +41,6 @@ def test_scores_do_not_depend_on_shards(project):
         assert ("part 2 of 2" in text) == bool(more)
         found.append(pd.read_csv(project.folder / scores).drop(columns="seconds"))
     pd.testing.assert_frame_equal(*found)
-
-
-def test_an_experiment_is_one_file(fresh):
-    page = (ROOT / "docs/howto/paper.md").read_text()
-    (example,) = re.findall(r"```python[^\n]*\n(@dataclass.*?)```", page, re.DOTALL)
-    head = "from dataclasses import dataclass\n"
-    head += "from kcde.experiments.base import Experiment, Outcome, sized\n"
-    (fresh.folder / "src/kcde/experiments/coin.py").write_text(head + example)
-    scores = "results/smoke/scores/coin.csv"
-    assert "fit coin" in fresh.run(scores)
-    assert pd.read_csv(fresh.folder / scores)["value"].tolist() == [0, 1]
 
 
 def test_nothing_to_verify_and_a_report_of_what_is_tracked(fresh):
