@@ -9,7 +9,6 @@ import importlib
 import inspect
 import os
 import re
-import resource
 import runpy
 import subprocess
 import sys
@@ -189,14 +188,11 @@ def test_an_example_repeats_itself(example):
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_draws_in_time(example, elsewhere, monkeypatch):
+def test_an_example_draws(example, elsewhere, monkeypatch):
     plt = importlib.import_module("matplotlib.pyplot")
     drawn = []
     monkeypatch.setattr(plt, "show", lambda: drawn.extend(map(plt.figure, plt.get_fignums())))
-    before = resource.getrusage(resource.RUSAGE_SELF)
     runpy.run_path(os.fspath(example))
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    assert after.ru_utime - before.ru_utime < 30.0
     assert drawn
     for figure in drawn:
         figure.canvas.draw()
