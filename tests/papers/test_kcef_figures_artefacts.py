@@ -104,21 +104,15 @@ CASES = [
     ("K1", alike(0.09, 0.03, level=1.0), FAILS),
     ("K1", alike(0.03, 0.09, level=1.0, noise=0.5), UNDECIDED),
     ("K1", grid(sizes=(200, 2000)), UNDECIDED),
-    ("K2", grid(), HOLDS),
     ("K2", changed("LSCDE-M", lambda n, d, run: 3.0 * (run - 2)), FAILS),
-    ("K3", grid(), HOLDS),
     ("K3", changed("NADE", lambda n, d, run: 0.5 * (d == 3)), FAILS),
     ("K3", changed("NADE", lambda n, d, run: -2.0 * (n == 200)), FAILS),
-    ("K4", grid(), HOLDS),
     ("K4", changed(FULL, lambda n, d, run: 0.2 * (d == 5)), FAILS),
     ("K4", changed(FULL, lambda n, d, run: 0.31 * DEPENDENCE * (d - 1) * (d > 5)), HOLDS),
     ("K4", changed(FULL, lambda n, d, run: 4.0 * (d == 10)), FAILS),
-    ("K5", grid(), HOLDS),
     ("K5", changed("NADE", lambda n, d, run: -3.0 * (d == 20)), FAILS),
     ("K5", changed("NADE", lambda n, d, run: d - 1), FAILS),
-    ("K6", grid(), HOLDS),
     ("K6", changed(ISOTROPIC, lambda n, d, run: -0.8 * DEPENDENCE * (d - 1)), FAILS),
-    ("K13", grid(), HOLDS),
     ("K13", changed(FULL, lambda n, d, run: 0.5 * (d == 10)), FAILS),
     ("K11", mixtures(j=1e-20), HOLDS),
     ("K11", mixtures(j=0.01), FAILS),
@@ -152,6 +146,7 @@ def test_claims_come_out_every_way(claim, table, verdict):
 
 @pytest.mark.parametrize("claim", ["K1", "K2", "K3", "K4", "K5", "K6", "K13"])
 def test_claims_are_undecided_without_scores(claim):
+    assert claim == "K1" or decide(TESTS[claim], grid()).verdict == HOLDS
     failed = grid().assign(status="failed", value=np.nan)
     for table in (grid().query("not method.str.startswith('KCEF')"), failed):
         assert decide(TESTS[claim], table).verdict == UNDECIDED
