@@ -12,7 +12,6 @@ import resource
 import signal
 import zipfile
 from collections import Counter
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +24,7 @@ from kcde import scores, tabular
 from kcde.comparison import running
 from kcde.data import catalogue
 from kcde.evidence import tracked
-from kcde.experiments.base import Experiment, Outcome, parameter
+from kcde.experiments.joint import Exact
 from kcde.experiments.runner import run
 from kcde.papers import registry
 from kcde.table_model import TableModel
@@ -36,20 +35,6 @@ FIGURES = Path(__file__).parents[2] / "figures"
 EACH, SECONDS, BYTES = int(os.environ.get("KCDE_MUTATIONS", 5000)) // 5, 30, 2**30
 CELLS = ["", "nan", "-inf", "1e308", "-1", "1e12", "x", "a\nb", "é", "\0", "9" * 5000, '"']
 VALUES = [None, True, -1, 0, 10**12, 1e308, np.nan, np.inf, "x", "a\nb", [], {}, [[]], "9" * 99]
-
-
-@dataclass(frozen=True)
-class Two(Experiment):
-    name = "two"
-    repeated = ("seeds",)
-    seeds: int = parameter(2)
-
-    def outcome(self, unit):
-        rows = [self.row(unit, metric="m", value=0.5 + unit)]
-        return Outcome(rows, [{"run": unit}], {"curve": np.arange(9.0)})
-
-    def code(self):
-        return "two"
 
 
 def of_bytes(content, rng):
@@ -138,10 +123,10 @@ def of_scores(folder):
 
 
 def of_parts(folder):
-    parts = [folder / "1.part.npz", folder / "2.part.npz"]
+    job, parts = Exact("grid-60", "exact", runs=2), [folder / "1.part.npz", folder / "2.part.npz"]
     for i, path in enumerate(parts, 1):
-        run(Two(), path, shard=(i, 2))
-    yield parts[0], lambda: run(Two(), folder / "out.csv", parts=parts)
+        run(job, path, shard=(i, 2))
+    yield parts[0], lambda: run(job, folder / "out.csv", parts=parts)
     plan, scored = SimpleNamespace(folder=folder), running.Scored({"a": 1}, {"pit": np.arange(3.0)})
     running.write(plan, "KEF", 9, 0, scored)
     yield running.path_of(plan, "KEF", 9, 0), lambda: running.read(plan, "KEF", 9, 0)
