@@ -14,7 +14,6 @@ from devices import ON_GPU, stand_in
 from kcde import panels, scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class, estimator_names
-from kcde.experiments.factors import Factors
 from kcde.experiments.r_benchmark import RBenchmark
 from kcde.experiments.runner import run
 from kcde.kernels import GaussianKernel
@@ -272,26 +271,11 @@ def assert_same_scores(job, folder, other_backend):
     np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-6)
 
 
-@pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.data, id="real data")])
-def source(request, smoke):
-    """Return whether the data are real, and where they are."""
-    if request.param:
-        return True, {"data_dir": request.getfixturevalue("raw_data")}
-    return False, dict(zip(("data_dir", "catalogue"), smoke, strict=True))
-
-
 @pytest.mark.parametrize("method", METHODS)
-def test_a_set_of_the_r_packages(method, source, tmp_path, other_backend):
-    real, where = source
-    given = where | {"options": QUICK[method], "splits": 2 - real, "importance_samples": 500}
-    job = RBenchmark("geyser" if real else "smoke-linear", method, **given)
+def test_a_set_of_the_r_packages(method, smoke, tmp_path, other_backend):
+    given = {"options": QUICK[method], "splits": 2, "importance_samples": 500}
+    job = RBenchmark("smoke-linear", method, data_dir=smoke[0], catalogue=smoke[1], **given)
     assert_same_scores(job, tmp_path, other_backend)
-
-
-def test_a_factor(source, tmp_path, other_backend):
-    dataset, node = ("red-wine", 4) if source[0] else ("smoke-joint", 3)
-    given = source[1] | {"nodes": (node,), "options": QUICK["KCEF"], "runs": 1}
-    assert_same_scores(Factors(dataset, "KCEF-F", "KCEF", **given), tmp_path, other_backend)
 
 
 # A process of its own: which platform JAX computes on is settled once for all in the first.
