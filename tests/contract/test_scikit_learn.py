@@ -13,7 +13,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.inspection import partial_dependence
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -84,15 +84,6 @@ def test_checks_pass_but_for_declared_exceptions(estimator):
         refused = re.compile("must be None|raised ValueError unexpectedly")
         failed = {name: said for name, said in failed.items() if not refused.search(said)}
     assert not failed
-
-
-def test_a_search_reaches_parameters_inside_and_the_density_of_the_best(pairs):
-    X, Y = pairs
-    given = {"estimator__bandwidth_y": [0.05, 0.5]}
-    search = GridSearchCV(Standardised(LSCDE(0.6, 0.5, 0.1)), given, cv=3).fit(X, Y)
-    means = search.cv_results_["mean_test_score"]
-    assert search.best_params_["estimator__bandwidth_y"] == [0.05, 0.5][np.argmax(means)]
-    assert search.best_estimator_.log_density(X, Y).shape == (30,)
 
 
 def test_a_pipeline_of_frames_predicts_and_its_last_step_has_the_density(pairs):
