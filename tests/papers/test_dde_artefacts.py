@@ -239,18 +239,9 @@ def test_figures_1_and_2_have_points_and_f_where_they_were_stored(tmp_path):
     assert drawn["x_right"].value_counts().to_dict() == {0: 500, 500: 500}
     last = drawn.loc[drawn["x_right"] == 500, ["x", "y"]].iloc[-1].tolist()
     assert last == stored["snapshots"][2, -1].tolist()
+    shown = drawn.loc[drawn["x_right"] == 500, ["x", "y"]].to_numpy()
+    mmd2 = mmd2_biased(shown, stored["train"], np.median(pdist(stored["train"])))
+    points = made[made["kind"] == "point"].set_index("x")["y"]
+    assert points[500] == pytest.approx(mmd2, rel=1e-5)
     curves = made[made["kind"] == "curve"].set_index(["series", "x"])["y"]
     assert curves["seed 1", 100] == stored["history_mmd2"][1, 1]
-
-
-def test_the_tracked_points_have_their_mmd2_by_one_kernel():
-    frame = pd.read_csv(FIGURES / "dde/fig2.csv").query("panel == 'ring, DDE-narrow'")
-    spots = frame[frame["kind"] == "scatter"]
-    train = spots.loc[spots["method"] == "data", ["x", "y"]].to_numpy()
-    drawn = spots.loc[spots["x_right"] == 500, ["x", "y"]].to_numpy()
-    found = frame[(frame["kind"] == "point") & (frame["x"] == 500)]["y"].item()
-    width = np.median(pdist(train))
-    assert found == pytest.approx(mmd2_biased(drawn, train, width), rel=1e-4)
-    chosen = spots["method"] == "data", spots["x_right"] == 500
-    rows = [spots[own].to_dict("records") for own in chosen]
-    assert artefacts._by_one_kernel(*rows)["y"] == pytest.approx(found, rel=1e-5)
