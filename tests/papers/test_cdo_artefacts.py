@@ -89,7 +89,6 @@ def weights(clipped=0.85, **errors):
 @pytest.mark.parametrize(
     ("claim", "table", "how", "verdict"),
     [
-        (C1, made(), {}, "holds"),
         (C1, made({"CondMAF": 0.03}), {}, "fails"),
         (C1, made({"GP-Matern": 0.03}), {}, "fails"),
         (C1, made({"GP-Matern": 0.03}), FIRST, "holds"),
@@ -97,11 +96,9 @@ def weights(clipped=0.85, **errors):
         (C1, made({"GP": 0.04024}), {}, "holds"),
         (C1, made({"GP": 0.0401}, folds=3), {}, "undecided"),
         (C1, made(folds=9), {}, "undecided"),  # all ten
-        (C2, made(), {}, "holds"),
         (C2, made({"CondMAF": 0.18}), {}, "fails"),
         (C2, made({"CondMAF": 0.18}), FIRST, "holds"),
         (C2, made({"CDO": None}), {}, "undecided"),
-        (C3, made(), {}, "holds"),
         (C3, made(donut={"GP": (0.03, 0.09)}), {}, "fails"),
         (C3, made(donut={"CondMAF": (0.033, 0.03)}), {}, "fails"),  # 1.12 times
         (C3, made(donut={"CondMAF": (0.033, 0)}), FIRST, "holds"),
@@ -110,7 +107,6 @@ def weights(clipped=0.85, **errors):
         (C4, simulated(301.0), {}, "fails"),
         (C4, simulated(difference=2e-8), {}, "fails"),
         (C4, simulated(pairs=1000), {}, "undecided"),
-        (C5, made(), {}, "holds"),
         (C5, made(traffic={"LSCDE": (0.04, 0.6)}), {}, "fails"),
         (C5, made(traffic={"CondMAF": (None, None)}), {}, "undecided"),
         (C5, made(dataset="metro-traffic-substitute"), {}, "not-run"),
@@ -129,6 +125,7 @@ def test_claims_come_out_every_way(claim, table, how, verdict):
 
 def test_every_reading_has_its_scores():
     """Each differs from what is drawn, which holds on these scores."""
+    assert {decide(claim, made()).verdict for claim in (C1, C2, C3, C5)} == {"holds"}
     found = readings.judge(READINGS, made(), "laptop").set_index(["choice", "reading", "claim"])
     verdicts = found.groupby(["choice", "claim"], sort=False)["verdict"].apply(" ".join)
     assert verdicts.to_dict() == {
