@@ -91,7 +91,7 @@ def _cells(X: np.ndarray, most: int) -> np.ndarray | None:
     columns = [np.unique(column, return_inverse=True) for column in X.T]
     if not columns or not all(map(_evenly_spaced, (values for values, _ in columns))):
         return None
-    cells = np.stack([places.reshape(-1) for _, places in columns], axis=1)
+    cells = np.stack([places for _, places in columns], axis=1)
     inputs = len(np.unique(cells, axis=0))
     filled = inputs / np.prod([float(len(values)) for values, _ in columns])
     return cells if inputs > most and filled >= _FILLED else None

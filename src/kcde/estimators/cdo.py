@@ -32,7 +32,6 @@ from kcde.estimators._shared.mixture import (
     log_positive_shares,
     log_volume,
 )
-from kcde.estimators._shared.rows import distinct_rows
 from kcde.estimators.base import Tags
 from kcde.kernels import GaussianKernel, LaplaceKernel, as_bandwidths, median_trick
 from kcde.memory import require_memory
@@ -265,7 +264,7 @@ class Groups:
 
     def __init__(self, X, Y):
         # Adding 0 makes -0 and 0 one value.
-        distinct, member = distinct_rows(to_numpy(X) + 0.0)
+        distinct, member = np.unique(to_numpy(X) + 0.0, axis=0, return_inverse=True)
         order = np.argsort(member, kind="stable")
         self._group = member[order]
         self.counts = np.bincount(self._group)

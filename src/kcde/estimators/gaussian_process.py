@@ -6,10 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import add_to_diagonal, array_namespace, solve_triangular, take_columns, to_numpy
+from kcde.arrays import add_to_diagonal, array_namespace, slices, solve_triangular, to_numpy
 from kcde.estimators._shared import checks, marginal_likelihood
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import distinct_rows
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
@@ -107,7 +106,8 @@ class GaussianProcess(NormalResiduals):
         checks.choice("kernel", self.kernel, KERNELS)
         checks.whole("tuning_rows", self.tuning_rows, 2, optional=True)
         # On the host: the distinct x, how many rows each has, and their mean y.
-        (inputs, member), values = distinct_rows(to_numpy(X)), to_numpy(Y)
+        inputs, member = np.unique(to_numpy(X), axis=0, return_inverse=True)
+        values = to_numpy(Y)
         counts = np.bincount(member).astype(np.float64)
         sums = np.stack([np.bincount(member, weights=column) for column in values.T], axis=1)
         inputs, counts, means = map(xp.asarray, (inputs, counts, sums / counts[:, None]))
@@ -137,46 +137,27 @@ class GaussianProcess(NormalResiduals):
         return [marginal_likelihood.maximise(X[drawn], y, own, self.kernel) for y, own in columns]
 
     def _condition(self, inputs, counts, targets):
-        """Solve once for all columns of y that share their hyper-parameters."""
-        keys = np.column_stack([self.bandwidth_x_, self.signal_std_, self.noise_std_])
-        _, member = np.unique(keys, axis=0, return_inverse=True)
-        self._posteriors, self.jitter_ = [], np.zeros(len(keys))
-        for shared in range(member.max() + 1):
-            columns = np.flatnonzero(member == shared)
-            first = columns[0]
-            kernel = KERNELS[self.kernel](self.bandwidth_x_[first])
-            stds = float(self.signal_std_[first]), float(self.noise_std_[first])
-            posterior = Posterior(kernel, *stds, inputs, counts, take_columns(targets, columns))
-            self._posteriors.append(posterior)
-            self.jitter_[columns] = posterior.jitter
-        self._member = member
-        # Column c of y is column _place[c] of the solution that it shares.
-        self._place = [int(np.sum(member[:c] == shared)) for c, shared in enumerate(member)]
+        """Factorise once for all columns of y that share their hyper-parameters."""
+        every = np.column_stack([self.bandwidth_x_, self.signal_std_, self.noise_std_])
+        distinct, self._member = np.unique(every, axis=0, return_inverse=True)
+        kernel, given = KERNELS[self.kernel], (inputs, counts, targets)
+        self._posteriors = [
+            Posterior(kernel(row[:-2]), *row[-2:].tolist(), *given) for row in distinct
+        ]
+        self.jitter_ = np.array([each.jitter for each in self._posteriors])[self._member]
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x)."""
         X = self._check_features(X)
         means = [posterior.mean(X) for posterior in self._posteriors]
-        places = zip(self._member, self._place, strict=True)
-        return array_namespace(X).stack([means[i][:, j] for i, j in places], axis=1) + self.offset_
+        places = enumerate(self._member)
+        return array_namespace(X).stack([means[i][:, c] for c, i in places], axis=1) + self.offset_
 
     def variance(self, X):
         """Return the variance of each column of y with its noise, shape (n, d_y)."""
         X = self._check_features(X)
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return array_namespace(X).stack([variances[i] for i in self._member], axis=1)
-
-    def _log_density(self, X, Y):
-        return array_namespace(Y).sum(_log_normal(Y, self.mean(X), self.variance(X)), axis=1)
-
-    def _log_density_at(self, Y):
-        def at(X):
-            mean, variance = self.mean(X), self.variance(X)
-            columns = range(self.n_outputs_)
-            each = ((Y[None, :, c], mean[:, c, None], variance[:, c, None]) for c in columns)
-            return sum(_log_normal(*parts) for parts in each)
-
-        return at
 
     def _line(self, X):
         return self.mean(X), array_namespace(X).sqrt(self.variance(X))
@@ -221,11 +202,6 @@ class Posterior:
         return self._signal * left + self._noise
 
     def _over_blocks(self, X, function):
-        xp = array_namespace(X)
-        n = X.shape[0]
-        blocks = [slice(at, min(at + _ROWS, n)) for at in range(0, max(1, n), _ROWS)]
-        return xp.concat([function(self._kernel(self._inputs, X[rows, :])) for rows in blocks])
-
-
-def _log_normal(Y, mean, variance):
-    return -0.5 * ((Y - mean) ** 2 / variance + array_namespace(Y).log(2.0 * np.pi * variance))
+        blocks = (X[rows, :] for rows in slices(X.shape[0], _ROWS))
+        parts = [function(self._kernel(self._inputs, block)) for block in blocks]
+        return array_namespace(X).concat(parts)

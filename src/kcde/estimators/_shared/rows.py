@@ -95,14 +95,6 @@ def by_blocks(function: Callable, n: int, width: int, *, like):
     return array_namespace(like).concat(list(parts))
 
 
-def distinct_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows (m, d), sorted, and which of them each row is, shape (n,)."""
-    if not X.shape[1]:
-        return X[:1], np.zeros(len(X), dtype=np.intp)
-    distinct, member = np.unique(X, axis=0, return_inverse=True)
-    return distinct, member.reshape(-1)
-
-
 def sum_over(f: Callable, points, weights):
     """Return Σ_j w_j f(y_ij), shape (n, q), at points y (n, k, d) with weights w (k,)."""
     xp = array_namespace(points)
