@@ -502,11 +502,9 @@ def paired_t_test(first: np.ndarray, second: np.ndarray, overlap: float = 0.0) -
     sign = int(np.sign(difference.mean()))
     if np.ptp(difference) <= _CONSTANT * abs(difference[0]):  # t is infinite
         return PairedTest(0.0, sign, n, dropped)
-    if overlap:
-        scale = np.sqrt(1.0 / n + overlap) * difference.std(ddof=1)
-        p_value = 2.0 * float(stats.t.sf(abs(difference.mean()) / scale, n - 1))
-        return PairedTest(p_value, sign, n, dropped)
-    return PairedTest(float(stats.ttest_1samp(difference, 0.0).pvalue), sign, n, dropped)
+    scale = np.sqrt(1.0 / n + overlap) * difference.std(ddof=1)
+    p_value = 2.0 * float(stats.t.sf(abs(difference.mean()) / scale, n - 1))
+    return PairedTest(p_value, sign, n, dropped)
 
 
 def paired_wilcoxon(first: np.ndarray, second: np.ndarray) -> PairedTest:

@@ -173,17 +173,17 @@ def quadrature(
     kcde.panels.QuadratureWarning
         If some log Z is not known to 1e-4; it names the row and the remedy.
     """
-    xp = array_namespace(X)
+    xp, beyond = array_namespace(X), np.log(outside) if outside > 0.0 else -np.inf
     panels = cover(support, pieces)
     inside = to_numpy(log_mass(at, X, panels))
-    log_z = to_numpy(_with_outside(xp.asarray(inside), outside)).copy()
+    log_z = np.logaddexp(inside, beyond)
     change, open_rows = np.full(log_z.shape, np.inf), np.arange(len(log_z))
     count, finer = len(panels), 1
     while len(open_rows) and count * finer <= _MOST_PANELS:
         finer *= 2
         moved = X if len(open_rows) == len(log_z) else take_rows(X, open_rows)
         before, inside = inside, to_numpy(log_mass(at, moved, cover(support, pieces, finer)))
-        found = to_numpy(_with_outside(xp.asarray(inside), outside))
+        found = np.logaddexp(inside, beyond)
         change[open_rows] = np.abs(found - log_z[open_rows])
         log_z[open_rows] = found
         moving = change[open_rows] > tolerance * np.maximum(1.0, np.abs(found))
@@ -196,11 +196,3 @@ def quadrature(
     warn_of(change)
     infinite = xp.full(log_z.shape, xp.inf, dtype=X.dtype)
     return Normaliser(xp.asarray(log_z), xp.asarray(change), infinite, float(np.mean(change)))
-
-
-def _with_outside(log_z, outside: float):
-    if not outside > 0.0:
-        return log_z
-    xp = array_namespace(log_z)
-    both = xp.stack([log_z, xp.full(log_z.shape, float(np.log(outside)), dtype=log_z.dtype)])
-    return logsumexp(both, axis=0)

@@ -9,11 +9,11 @@ at the training y and at the nodes that integrate over y; it is found by L-BFGS.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import erfc, sqrt
 
 import numpy as np
 
 from kcde.estimators._likelihood import objective as likelihood
+from kcde.estimators._shared.floored import Normal
 from kcde.estimators._shared.rows import by_blocks
 from kcde.kernels import GaussianKernel
 from kcde.normalisers import GaussianProposal, logsumexp
@@ -37,8 +37,7 @@ class GaussianBase(GaussianProposal):
 
     def mass_outside(self, lower: float, upper: float) -> float:
         """Return the mass outside [lower, upper], for d_y = 1."""
-        mean, scale = float(self.mean[0]), float(self.std[0]) * sqrt(2.0)
-        return 0.5 * (erfc((upper - mean) / scale) + erfc((mean - lower) / scale))
+        return Normal(float(self.mean[0]), float(self.std[0])).outside(lower, upper)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from kcde.estimators._kcef.natural_parameter import (
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
+from kcde.estimators._shared.floored import Normal
 from kcde.estimators.base import Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
@@ -287,7 +288,7 @@ class KCEF(ExponentialFamily):
         return neighbourhoods(self.Y_, reach, self._kernel_support()[2])
 
     def _base_mass_outside(self, lower, upper):
-        return rules.base_mass_outside(lower, upper, self.base_std)
+        return Normal(0.0, self.base_std).outside(lower, upper)
 
     def _base_ends(self):
         return -8.0 * self.base_std, 8.0 * self.base_std, self.base_std

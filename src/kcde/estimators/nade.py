@@ -153,7 +153,9 @@ class NADE(ConditionalDensity):
         elif None not in sizes:
             found, score = training.fit_given(problem, *sizes, recipe, self._epochs)
         else:
-            found, score = training.fit_chosen(problem, units, components, self.folds, recipe)
+            rng = rng_of("selection", self.random_state)
+            folds = self._kfold(np.arange(len(Y)), self.folds, rng)
+            found, score = training.fit_chosen(problem, units, components, folds, recipe)
         self.network_, self.hidden_units_, self.components_, self.epochs_ = found
         self.cv_results_ = {"hidden_units": np.array(units), "components": np.array(components)}
         self.cv_results_ |= {"score": score}

@@ -7,15 +7,16 @@ their scores for `cv_results_`.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import erfc, log, log1p, pi, sqrt
+from math import log, log1p, pi
 from typing import NamedTuple
 
 import numpy as np
-from numpy.polynomial import polynomial
+from scipy.interpolate import BarycentricInterpolator
 
 from kcde.arrays import array_namespace, row_blocks, take_block, take_columns, take_rows, to_numpy
 from kcde.estimators._kcef.score import FEWER, HeldOutScore, minimise, minimise_early
 from kcde.estimators._kcef.score_matching import HeldOutSolver, held_out_scores, score_system
+from kcde.estimators._shared.floored import Normal
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
@@ -46,12 +47,6 @@ def widest(Y: np.ndarray, base_std: float) -> float:
     return _WIDE * max(base_std, float(Y.std()))
 
 
-def base_mass_outside(lower: float, upper: float, base_std: float) -> float:
-    """Return the mass of N(0, base_std²) outside [lower, upper]."""
-    scale = base_std * sqrt(2.0)
-    return 0.5 * (erfc(upper / scale) + erfc(-lower / scale))
-
-
 class LegendreRule:
     """Panels of two bandwidths with ten nodes each, whether or not they resolve exp T."""
 
@@ -59,7 +54,7 @@ class LegendreRule:
         lower, upper, width = support(to_numpy(Y), bandwidth, base_std)
         panels = int(np.ceil((upper - lower) / (2.0 * width)))
         self.nodes, weights = panel_nodes(lower, upper, panels)
-        outside = base_mass_outside(lower, upper, base_std)
+        outside = Normal(0.0, base_std).outside(lower, upper)
         mass = np.append(weights * _base_density(self.nodes, base_std), outside)
         self._log_weights = array_namespace(Y).asarray(_log(mass))
 
@@ -130,7 +125,7 @@ def _interpolated(T):
     ends = [xp.zeros((T.shape[0], width), dtype=T.dtype) for width in (before, _POINTS - before)]
     padded, places = xp.concat([ends[0], T, ends[1]], axis=1), [T[:, :-1]]
     # A place at a time: long runs of numbers, where all at once would make runs of four.
-    for weights in _LAGRANGE.T[1:].tolist():
+    for weights in _LAGRANGE(np.arange(1, _TIMES) / _TIMES).tolist():
         total = weights[0] * padded[:, :intervals]
         for k, weight in enumerate(weights[1:], start=1):
             total += weight * padded[:, k : k + intervals]
@@ -139,18 +134,9 @@ def _interpolated(T):
     return xp.concat([finer, T[:, -1:]], axis=1)
 
 
-def _lagrange() -> np.ndarray:
-    """Return the weights (points, places) of places 0, ¼, ½, ¾ in the middle of ten points."""
-    points = np.arange(_POINTS) - (_POINTS // 2 - 1.0)
-    places = np.arange(_TIMES) / _TIMES
-    rows = []
-    for k, point in enumerate(points):
-        others = np.delete(points, k)
-        rows.append(polynomial.polyvalfromroots(places, others) / np.prod(point - others))
-    return np.stack(rows)
-
-
-_LAGRANGE = _lagrange()
+_LAGRANGE = BarycentricInterpolator(
+    np.arange(_POINTS) - (_POINTS // 2 - 1.0), np.eye(_POINTS), rng=0
+)
 
 
 def _base_density(y: np.ndarray, base_std: float) -> np.ndarray:

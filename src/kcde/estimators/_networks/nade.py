@@ -26,7 +26,7 @@ from kcde.estimators._networks.perceptron import (
     pass_of,
 )
 from kcde.seeding import rng_of, seed_of
-from kcde.selection import best_index, complement, grouped_kfold, kfold
+from kcde.selection import best_index, complement
 
 SMALLEST_STD = 1e-3
 """Added to every standard deviation: y that repeats itself would make the likelihood unbounded."""
@@ -410,7 +410,11 @@ class Problem:
 
 
 def fit_chosen(
-    problem: Problem, units: Sequence[int], components: Sequence[int], folds: int, recipe: Recipe
+    problem: Problem,
+    units: Sequence[int],
+    components: Sequence[int],
+    folds: Sequence[np.ndarray],
+    recipe: Recipe,
 ) -> tuple:
     """Choose units, components and epochs by cross-validation, and train on all rows.
 
@@ -420,18 +424,12 @@ def fit_chosen(
     epoch where it is largest; that number of epochs is then trained on all rows.
     """
     n = problem.Y.shape[1]
-    rng = rng_of("selection", problem.random_state)
-    labels = problem.labels
-    if labels is None:
-        held_out = kfold(n, folds, rng)
-    else:
-        held_out = grouped_kfold(labels, min(folds, int(labels.max()) + 1), rng)
     scores = np.empty((len(units), len(components)))
     epochs = np.empty(scores.shape, dtype=int)
     for i, j in np.ndindex(scores.shape):
         tasks = [
             problem.task(units[i], components[j], fold, complement(rows, n), rows)
-            for fold, rows in enumerate(held_out)
+            for fold, rows in enumerate(folds)
         ]
         trained = train(tasks, 0, recipe)
         scores[i, j], epochs[i, j] = trained.score, trained.epochs
