@@ -372,9 +372,9 @@ def solve_triangular(lower, b, *, transpose: bool = False, overwrite_b: bool = F
 
 
 def inverse_of_factor(lower):
-    """Return L⁻¹ for a lower triangular L with zeros above, shape (n, n)."""
+    """Return L⁻¹ for a lower triangular L with zeros above, shape (n, n), which may be lost."""
     if is_numpy_array(lower):
-        return scipy.linalg.lapack.dtrtri(lower.T, lower=0)[0].T
+        return scipy.linalg.lapack.dtrtri(lower.T, lower=0, overwrite_c=1)[0].T
     return solve_triangular(lower, array_namespace(lower).eye(lower.shape[0], dtype=lower.dtype))
 
 

@@ -51,7 +51,7 @@ class Factor(NamedTuple):
         return solve_triangular(self.lower, half, transpose=True, overwrite_b=True)
 
     def inverse_root(self):
-        """Return L⁻¹, shape (n, n), of a matrix that was not overwritten; n³/6 multiplications."""
+        """Return L⁻¹, (n, n), where A was not overwritten; L may be lost. n³/6 multiplications."""
         return inverse_of_factor(self.lower)
 
 

@@ -43,13 +43,11 @@ def test_value_equals_refitting_every_fold(pairs, rng, count):
     assert value == pytest.approx(total / 30, rel=1e-9)
 
 
-@pytest.mark.parametrize("whole", [1 << 22, 0])
 @pytest.mark.parametrize(("n", "block", "parts"), [(31, 40, 5), (31, 1, 2), (100, 1000, 7)])
-def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, whole, n, block, parts):
-    monkeypatch.setattr("kcde.arrays._CACHED", block)
+def test_blocks_and_other_namespaces_agree(other_xp, rng, monkeypatch, n, block, parts):
     (X, Y), folds = some_pairs(rng, n), kfold(n, parts, rng)
     value, slope = evaluate(HeldOutScore(X, Y, folds, 2.0), THETA)
-    monkeypatch.setattr(scores, "_WHOLE", whole)
+    monkeypatch.setattr("kcde.arrays._CACHED", block)
     for xp in (np, other_xp):
         found, steep = evaluate(HeldOutScore(xp.asarray(X), xp.asarray(Y), folds, 2.0), THETA)
         assert found == pytest.approx(value, rel=1e-9)
@@ -140,10 +138,10 @@ def held(monkeypatch, module, *steps):
     return peak, plans[0]
 
 
-def test_a_step_by_blocks_holds_what_is_planned(rng, monkeypatch):
+@pytest.mark.parametrize("parts", [5, 7])
+def test_a_step_by_blocks_holds_what_is_planned(rng, monkeypatch, parts):
     monkeypatch.setattr("kcde.arrays._CACHED", 1 << 13)
-    monkeypatch.setattr(scores, "_WHOLE", 0)
-    given = *some_pairs(rng, 900), kfold(900, 5, rng), 2.0
+    given = *some_pairs(rng, 900), kfold(900, parts, rng), 2.0
     steps = lambda _: HeldOutScore(*given), lambda score: score(np.ones(2), 1.0, 1e-2)
     peak, plan = held(monkeypatch, scores, *steps)
     assert 0.9 * plan < peak < plan

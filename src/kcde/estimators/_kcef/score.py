@@ -12,7 +12,7 @@ they are one thin product each, and every bandwidth needs one contraction.
 
 With the rows sorted by folds, a fold is a slice and its complement two. All that is linear in M and
 Q is done by row blocks on and below the diagonal, in which they are computed from the kernel where
-they are needed; for many rows one fold's system is held instead of G.
+they are needed.
 
 The paper tunes "by gradient descent on the cross validated score" (kcef, section 4): `minimise`.
 
@@ -23,8 +23,7 @@ after some ten iterations, far from the minimum, which for data recorded with fe
 exist.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -114,33 +113,28 @@ class Tables:
 
 
 class _Step:
-    """One evaluation: what follows from the kernel matrix.
-
-    With G, for all folds at once, or with one fold's system at a time.
-    """
+    """One evaluation: what follows from the kernel matrix."""
 
     def __init__(self, problem: "HeldOutScore", bandwidth_x: np.ndarray, bandwidth_y: float):
         xp, n = array_namespace(problem.Y), problem.n
         self._problem, self._bandwidth = problem, bandwidth_y
         kernel = GaussianKernel(np.append(bandwidth_x, bandwidth_y))
         points = xp.concat([problem.X, problem.Y], axis=1)
-        self._kernel = xp.empty((n, n), dtype=points.dtype)
-        self._G = xp.empty((n, n), dtype=points.dtype) if problem.whole else None
+        self._kernel, self._G = (xp.empty((n, n), dtype=points.dtype) for _ in range(2))
         # Row sums of M and Q over each fold, and over all others.
         self._M_S, Q_S = xp.zeros_like(problem.inside), xp.zeros_like(problem.inside)
         for rows in self._blocks():
             before = slice(0, rows.start)
             self._kernel[rows, : rows.stop] = kernel(points[rows, :], points[: rows.stop, :])
             self._kernel[before, rows] = self._kernel[rows, before].T
-            tables = self._tables(rows, slice(0, rows.stop))
+            tables = self._tables(rows)
             M, Q = tables.M(), tables.Q()
             self._M_S[rows, :] += M @ problem.inside[: rows.stop, :]
             self._M_S[before, :] -= M[:, before].T @ problem.inside[rows, :]
             Q_S[rows, :] += Q @ problem.inside[: rows.stop, :]
             Q_S[before, :] += Q[:, before].T @ problem.inside[rows, :]
-            if problem.whole:
-                self._G[rows, : rows.stop] = tables.G()
-                self._G[before, rows] = self._G[rows, before].T
+            self._G[rows, : rows.stop] = tables.G()
+            self._G[before, rows] = self._G[rows, before].T
         self._M_R, self._Q_R = self._M_S @ problem.others, Q_S @ problem.others
 
     def contract(self, adjoint: Adjoint):
@@ -156,30 +150,25 @@ class _Step:
             bars = [left[rows, :] @ right[: rows.stop, :].T for left, right in thin]
             for bar in bars:
                 bar[:, rows] *= 0.5
-            W, of_rows = self._tables(rows, slice(0, rows.stop)).contract(*bars)
+            W, of_rows = self._tables(rows).contract(*bars)
             in_y = in_y + of_rows
             columns[rows] += xp.sum(W, axis=1)
             columns[: rows.stop] += xp.sum(W, axis=0)
             cross = cross + xp.sum(X[rows, :] * (W @ X[: rows.stop, :]), axis=0)
         return in_y, columns @ squares - 2.0 * cross
 
-    def _tables(self, rows: slice, columns: slice = slice(None)) -> Tables:
+    def _tables(self, rows: slice) -> Tables:
+        """Return those of some rows, on and below their diagonal block."""
         Y = self._problem.Y[:, 0]
-        difference = Y[rows, None] - Y[None, columns]
-        return Tables(self._kernel[rows, columns], difference, self._bandwidth)
+        difference = Y[rows, None] - Y[None, : rows.stop]
+        return Tables(self._kernel[rows, : rows.stop], difference, self._bandwidth)
 
-    def _blocks(self, part: slice | None = None) -> Iterator[slice]:
-        start, stop = (0, self._problem.n) if part is None else (part.start, part.stop)
-        for rows in row_blocks(stop - start, self._problem.n, cached=True, like=self._kernel):
-            yield slice(start + rows.start, start + rows.stop)
+    def _blocks(self) -> list[slice]:
+        return row_blocks(self._problem.n, self._problem.n, cached=True, like=self._kernel)
 
     def adjoint(self, regularization: float) -> Adjoint:
         """Return the terms of all folds at λ."""
         problem, G, xp = self._problem, self._G, array_namespace(self._kernel)
-        if G is None:
-            each = [self._fold(k, regularization) for k in range(len(problem.folds))]
-            *others, mu = zip(*each, strict=True)
-            return Adjoint(*(xp.stack(part, axis=-1) for part in others), xp.asarray(mu))
         ones_S, r = problem.inside, problem.r[:, None]
         ones_R = 1.0 - ones_S
         mu = [(problem.n - (S.stop - S.start)) * regularization for S in problem.folds]
@@ -194,47 +183,6 @@ class _Step:
         value = xp.sum(0.5 * p * p + p * r, axis=0) + q
         log_mu = -mu * xp.sum(w * (r * ones_R + e), axis=0) - xp.sum(bar_p * p, axis=0) - q
         return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
-
-    def _fold(self, k: int, regularization: float) -> Adjoint:
-        """Return the terms of fold k at λ."""
-        problem, S = self._problem, self._problem.folds[k]
-        xp = array_namespace(self._kernel)
-        kept = problem.n - (S.stop - S.start)
-        mu = kept * regularization
-        G = xp.zeros((kept, kept), dtype=self._kernel.dtype)
-        refill = partial(self._write_system, S=S)
-        refill(G)
-        factor = factor_positive_definite(G, shift=mu, overwrite=True, refill=refill)
-        nothing = xp.zeros(S.stop - S.start, dtype=G.dtype)
-
-        def solve(values):
-            """Return what is zero in S, from values outside it."""
-            found = factor.solve(xp.concat([values[: S.start], values[S.stop :]]))
-            return xp.concat([found[: S.start], nothing, found[S.start :]])
-
-        e = solve(self._M_R[:, k] - mu * problem.r)
-        # p, shape (|S|,), and G_:S (p + r_S), shape (n,).
-        parts, pull = [], 0.0
-        for rows in self._blocks(S):
-            G = self._tables(rows).G()
-            parts.append((G @ e - self._M_R[rows, k]) / mu)
-            pull = pull + (parts[-1] + problem.r[rows]) @ G
-        p = xp.concat(parts)
-        w = solve((pull + self._M_S[:, k]) / mu)
-        ones_S, r_S, bar_p = problem.inside[:, k], problem.r[S], xp.zeros_like(e)
-        ones_R, bar_p[S] = 1.0 - ones_S, p + r_S
-        q = xp.sum(self._M_S[:, k] * e - ones_S * self._Q_R[:, k]) / mu
-        value = xp.sum(0.5 * p * p + p * r_S) + q
-        log_mu = -mu * xp.sum(w * (problem.r * ones_R + e)) - xp.sum(bar_p[S] * p) - q
-        return Adjoint(value, log_mu, ones_R, ones_S, e, bar_p, w, mu)
-
-    def _write_system(self, G, S: slice) -> None:
-        """Write G_RR on and below its diagonal blocks, for the complement R of S."""
-        for part in (slice(0, S.start), slice(S.stop, self._problem.n)):
-            for rows in self._blocks(part):
-                for columns in (slice(0, min(S.start, rows.stop)), slice(S.stop, rows.stop)):
-                    if columns.start < columns.stop:
-                        G[_moved(rows, S), _moved(columns, S)] = self._tables(rows, columns).G()
 
 
 class HeldOutSystems:
@@ -266,7 +214,6 @@ class HeldOutSystems:
         return take_columns(array_namespace(V).concat(solved, axis=1), order)
 
 
-_WHOLE = 1 << 22  # entries of a matrix, below which a dozen matrices fit easily
 FEWER = "set tuning_rows, or take more memory"
 _BLOCKS_HELD = 16  # where a block's share of the derivatives is contracted
 
@@ -274,10 +221,9 @@ _BLOCKS_HELD = 16  # where a block's share of the derivatives is contracted
 class HeldOutScore:
     """The K-fold score of KCEF and its gradient in log σ_x, log σ_y, log λ, for d_y = 1.
 
-    Up to 2048 rows the systems of all folds are solved by one factor: an evaluation costs 2n³/3
-    multiplications for each size of a fold, and O(n²(d_x + K)) for n rows and K folds. Of more rows
-    there is a Cholesky factorisation a fold, in 1.64 n² numbers for five folds, about half of which
-    are never written.
+    The systems of all folds are solved by one factor: an evaluation costs 2n³/3 multiplications
+    for each size of a fold, and O(n²(d_x + K)) for n rows and K folds, in n² numbers for the
+    kernel, its derivative and each inverse.
     """
 
     def __init__(self, X, Y, folds: Sequence[np.ndarray], base_std: float):
@@ -291,15 +237,14 @@ class HeldOutScore:
         for k, S in enumerate(self.folds):
             inside[S, k] = 1.0
         self.inside, self.others = xp.asarray(inside), xp.asarray(1.0 - np.eye(len(folds)))
-        self.whole = n * n <= _WHOLE
-        if not self.whole:
-            share, block = 1.0 - min(map(len, folds)) / n, block_size(cached=True, like=Y)
+        block = block_size(cached=True, like=Y)
+        matrices = 2 + len(set(map(len, folds))) + 1 / len(folds)
 
-            def numbers(n: int) -> int:
-                """Return the size of the kernel matrix, the system of a fold, and the blocks."""
-                return int((1.0 + share**2) * n * n) + _BLOCKS_HELD * min(n * n, max(n, block))
+        def numbers(n: int) -> int:
+            """Return the size of the matrices and of the blocks."""
+            return int(matrices * n * n) + _BLOCKS_HELD * min(n * n, max(n, block))
 
-            require_memory(Y, "tuning KCEF", n, numbers, remedy=FEWER)
+        require_memory(Y, "tuning KCEF", n, numbers, remedy=FEWER)
 
     def __call__(self, bandwidth_x: np.ndarray, bandwidth_y: float, regularization: float):
         """Return the score and its gradient."""
@@ -309,12 +254,6 @@ class HeldOutScore:
         value, in_lambda = (float(to_numpy(each).sum()) for each in adjoint[:2])
         gradient = [*to_numpy(in_x) / bandwidth_x**2, float(in_y), in_lambda]
         return value / self.n, np.array(gradient) / self.n
-
-
-def _moved(part: slice, S: slice) -> slice:
-    """Return where rows before or after a slice lie when it is left out."""
-    before = S.stop - S.start if part.start >= S.stop else 0
-    return slice(part.start - before, part.stop - before)
 
 
 BOUNDS_BANDWIDTH = (0.05, 50.0)
