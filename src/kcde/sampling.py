@@ -148,7 +148,7 @@ def hmc(
     if not isinstance(leapfrog_steps, Integral) or leapfrog_steps < 1:
         raise ValueError(f"leapfrog_steps must be a positive integer; got {leapfrog_steps!r}")
     chain = _Chains(value_and_gradient, start, leapfrog_steps, step_size)
-    adaptation = (_Windows if windows else _OwnSteps)(chain, target_acceptance, burn_in)
+    adaptation = _Adaptation(chain, target_acceptance, burn_in, windows)
     xp = array_namespace(start)
     draws, accepted, diverged = [], [], xp.zeros(start.shape[0], dtype=start.dtype)
     for transition, random in enumerate(_random(start, burn_in + iterations, rng)):
@@ -235,42 +235,30 @@ class _DualAveraging:
         return self._xp.exp(self._log_average)
 
 
-class _OwnSteps:
-    """A burn-in in which each chain adapts a step size of its own."""
+class _Adaptation:
+    """A burn-in in which each chain adapts a step size of its own or, with windows, all one.
 
-    def __init__(self, chain: "_Chains", target: float, burn_in: int):
-        self._chain, self._target, self._last = chain, target, burn_in - 1
-        self._steps = _DualAveraging(chain.step)
-
-    def update(self, transition: int, probability) -> None:
-        """Take the acceptance probabilities of a transition; after the last, fix the steps."""
-        self._chain.step = self._steps.update(self._target - probability)
-        if transition == self._last:
-            self._chain.step = self._steps.average
-
-
-class _Windows:
-    """A burn-in in which all chains adapt one step size and one diagonal metric.
-
-    The scheme of Stan (Stan Reference Manual, HMC algorithm parameters): the step size alone for
-    the first 7.5% and the last 10% (Stan: 5%, in which the step of 10 leapfrog steps does not
-    settle). In between windows, the first 2.5% long and each twice as long as the one before. At
-    the end of each the metric becomes the regularised variances of the states in it, and the
-    adaptation of the step size begins again.
+    The windows are the scheme of Stan (Stan Reference Manual, HMC algorithm parameters), with a
+    diagonal metric: the step size alone for the first 7.5% and the last 10% (Stan: 5%, in which the
+    step of 10 leapfrog steps does not settle). In between windows, the first 2.5% long and each
+    twice as long as the one before. At the end of each the metric becomes the regularised variances
+    of the states in it, and the adaptation of the step size begins again.
     """
 
     _FIRST, _WINDOW, _LAST = 0.075, 0.025, 0.1
     _PRIOR, _PRIOR_STATES = 1e-3, 5.0
 
-    def __init__(self, chain: "_Chains", target: float, burn_in: int):
+    def __init__(self, chain: "_Chains", target: float, burn_in: int, windows: bool):
         self._chain, self._target, self._last = chain, target, burn_in - 1
         self._steps, self._states = _DualAveraging(chain.step), []
-        self._begin, self._ends = round(self._FIRST * burn_in), self._window_ends(burn_in)
+        self._shared, self._begin = windows, round(self._FIRST * burn_in)
+        self._ends = self._window_ends(burn_in) if windows else []
 
     def update(self, transition: int, probability) -> None:
-        """Take the acceptance probabilities of a transition; after the last, fix the step."""
-        chain, xp = self._chain, array_namespace(probability)
-        error = xp.full_like(probability, float(xp.mean(self._target - probability)))
+        """Take the acceptance probabilities of a transition; after the last, fix the steps."""
+        chain, xp, error = self._chain, array_namespace(probability), self._target - probability
+        if self._shared:
+            error = xp.full_like(error, float(xp.mean(error)))
         chain.step = self._steps.update(error)
         if self._begin <= transition < max(self._ends, default=0):
             self._states.append(chain.state)
