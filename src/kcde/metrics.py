@@ -1,7 +1,6 @@
 """Comparing methods over the same splits and samples with data, and the names of metrics."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -601,25 +600,13 @@ def relative_errors(found, true):
 
     `found` may have its matrices as rows of length d² or longer.
     """
-    xp = array_namespace(true)
-    true = xp.reshape(true, (true.shape[0], -1))
-    found = xp.reshape(found, (found.shape[0], -1))[:, : true.shape[1]]
-    return xp.sum((found - true) ** 2, axis=1) / xp.sum(true**2, axis=1)
-
-
-def mean_relative_error(true) -> Callable:
-    """Return the mean of `relative_errors` as a function of what was found, for many calls."""
-    xp = array_namespace(true)
-    true = xp.reshape(true, (true.shape[0], -1))
+    xp, m = array_namespace(true), true.shape[0]
+    true = xp.reshape(true, (m, -1))
     # A few long rows are faster than many short ones; a copy of the transpose has its short rows.
-    rows = xp.empty((true.shape[1], true.shape[0]), dtype=true.dtype)
+    rows = xp.empty((true.shape[1], m), dtype=true.dtype)
     rows[:, :] = true.T
-    sizes = xp.sum(rows**2, axis=0)
-
-    def mean_error(found):
-        return xp.mean(xp.sum((found.T[: rows.shape[0], :] - rows) ** 2, axis=0) / sizes)
-
-    return mean_error
+    found = xp.reshape(found, (m, -1)).T[: rows.shape[0], :]
+    return xp.sum((found - rows) ** 2, axis=0) / xp.sum(rows**2, axis=0)
 
 
 def logistic_loss(probability, event) -> float:

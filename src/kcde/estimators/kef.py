@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_block, take_rows, to_numpy
+from kcde.arrays import array_namespace, slices, take_block, take_rows, to_numpy
 from kcde.estimators._kcef.natural_parameter import NaturalParameter
 from kcde.estimators._kcef.selection import Hyperparameters
 from kcde.estimators._shared import checks
@@ -198,8 +198,8 @@ class NystromSystem:
         xp = array_namespace(Y)
         size = self.basis.shape[0] * Y.shape[1]
         total = Moments(xp.zeros((size, size), dtype=Y.dtype), xp.zeros(size, dtype=Y.dtype), 0)
-        for start in range(0, Y.shape[0], _ROWS):
-            block = Y[start : min(start + _ROWS, Y.shape[0]), :]
+        for rows in slices(Y.shape[0], _ROWS):
+            block = Y[rows, :]
             G, M = self._cross(block)
             h = xp.sum(M, axis=1) - G @ xp.reshape(block, (-1,)) / self.base_std**2
             total = total.plus(Moments(G @ G.T, h, block.shape[0]))
@@ -239,18 +239,12 @@ def held_out_scores(Y, folds, basis_rows, sigmas, path, base_std: float) -> np.n
         parts = [system.moments(take_rows(Y, fold)) for fold in folds]
         whole = reduce(Moments.plus, parts)
         for fold, part in zip(folds, parts, strict=True):
+            held = take_rows(Y, fold)
             rest = np.flatnonzero(~np.isin(basis_rows, fold))
             places = (rest[:, None] * Y.shape[1] + np.arange(Y.shape[1])).ravel()
             smaller, moments = system.within(rest, places), whole.plus(part, -1).within(places)
             for j, regularization in enumerate(path):
                 beta, _ = smaller.solve(moments, regularization)
-                scores[i, j] += _score(smaller.parameter(beta), take_rows(Y, fold), base_std)
+                T = smaller.parameter(beta)
+                scores[i, j] += T.score(held[:, :0], held, -held / base_std**2)
     return scores / Y.shape[0]
-
-
-def _score(T: NaturalParameter, Y, base_std: float) -> float:
-    """Return the sum over rows of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0."""
-    xp = array_namespace(Y)
-    first = T.value_and_gradient(Y[:, :0], Y)[1]
-    second = T.second_derivatives(Y[:, :0], Y)
-    return float(xp.sum(0.5 * first**2 - first * Y / base_std**2) + xp.sum(second))

@@ -68,6 +68,11 @@ class NaturalParameter:
             parts.append(xp.sum(self.kernel_x(X[rows, :]).T * pull, axis=0))
         return xp.concat(parts)
 
+    def score(self, X, Y, r) -> float:
+        """Return Σ_i ½(∂_i T)² + ∂_i² T + r_i ∂_i T over the pairs, for r (n, d_y), ∂ log q_0."""
+        xp, first = array_namespace(Y), self.value_and_gradient(X, Y)[1]
+        return float(xp.sum(0.5 * first**2 + first * r) + xp.sum(self.second_derivatives(X, Y)))
+
     def _potential(self, Y):
         derivatives = GaussianKernel(self.bandwidth_y).derivatives(self.Y, Y)
         pull = array_namespace(Y).sum(self.c[:, None, :] * derivatives.first, axis=2)
