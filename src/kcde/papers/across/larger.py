@@ -11,7 +11,7 @@ from kcde.evidence.verdicts import LIMIT_NATS
 from kcde.experiments.large_n import REGRESSORS
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE
-from kcde.pages import display, number, pipe_table, round_to_half_decade, style
+from kcde.pages import building, display, number, pipe_table, round_to_half_decade, style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 _PANELS = {
@@ -31,20 +31,15 @@ def build_large_n(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     `memory` (MiB): x is n, stat `fit`, or `failed` without a number.
     """
     # Methods with their own selection, in the order of the scores.
-    scores = scores[scores["setting"] == "{}"]
-    methods = scores["method"].unique()
-    scores = scores.sort_values("n_train", kind="stable")
-    rows = []
-    for panel, (metric, _, _) in _PANELS.items():
-        for method in methods:
-            own = scores[(scores["metric"] == metric) & (scores["method"] == method)]
-            for cell in own.itertuples():
-                half = 2.0 * cell.stderr if panel == "gap" else np.nan
-                known = {"panel": panel, "kind": "curve", "method": method, "n": 1}
-                known |= {"variant": cell.variant, "series": display(method), "x": cell.n_train}
-                known |= {"y": cell.value, "y_low": cell.value - half, "y_high": cell.value + half}
-                rows.append(known | {"stat": "fit" if cell.status == "ok" else "failed"})
-    return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
+    own, panels = scores[scores["setting"] == "{}"], {key[0]: name for name, key in _PANELS.items()}
+    orders = {"metric": panels, "method": own["method"].unique()}
+    own = building.in_order(own[own["metric"].isin(panels)], orders, "n_train")
+    half = (2.0 * own["stderr"]).where(own["metric"] == metrics.LOG_DENSITY_GAP)
+    ends = {"y_low": own["value"] - half, "y_high": own["value"] + half}
+    own = own.assign(panel=own["metric"].map(panels), series=own["method"].map(display), **ends)
+    stat = np.where(own["status"] == "ok", "fit", "failed")
+    own = own.assign(kind="curve", x=own["n_train"], y=own["value"], stat=stat, n=1)
+    return own.reindex(columns=FIGURE_COLUMNS)
 
 
 def remarks(frame: pd.DataFrame) -> list[str]:
