@@ -93,15 +93,16 @@ def box_keys(*more) -> list:
 def label_rows(axes, methods: Sequence[str], cells: pd.DataFrame) -> None:
     """Give each method a row, from the top, and label it, in bold where it is as published.
 
-    `cells` has methods and their variants. A thin line stands between a method with its variations,
-    of one colour, and the next method.
+    Of panels side by side, whose rows are the same, the first has the labels. `cells` has methods
+    and their variants. A thin line stands between a method with its variations, of one colour, and
+    the next method.
     """
     axes.set_ylim(len(methods) - 0.4, -0.6)
     style.name_rows(axes, methods)
-    axes.tick_params(axis="y", length=0)
     published = set(cells.loc[cells["variant"] == AS_PUBLISHED, "method"])
     for label, method in zip(axes.get_yticklabels(), methods, strict=True):
         label.set_fontweight("bold" if method in published else "normal")
+    axes.tick_params(axis="y", length=0, labelleft=axes.get_subplotspec().is_first_col())
     colours = [style.line(method)["color"] for method in methods]
     for row in range(1, len(methods)):
         if colours[row] != colours[row - 1]:
@@ -259,7 +260,6 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
                 look = {"color": style.line(row.method)["color"], "markersize": 6, "zorder": 6}
                 one.plot(row.y, methods.index(row.method), "o", fillstyle="none", mew=1.0, **look)
             style.panel_title(one, letter, f"${panel}$")
-        axes[1].set_yticklabels([])  # the rows are those of the panel at the left
         made.supxlabel(_LABELS[artefact.metric], fontsize=8)
         lines = frame.loc[frame["stat"] == LINE, "series"].unique()
         more = [style.key(name, **_LOOKS[name]) for name in lines]
@@ -308,8 +308,6 @@ def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             y = here.groupby("stat")["y"].apply(list)
             one.set_xlim(0.0, axis_limit(y[WHISKER_HIGH], y[MEDIAN]))
             draw_boxes(one, here, methods, means)
-            if letter != "a":  # the rows are those of the panel at the left
-                one.set_yticklabels([])
             # Half the mean errors of clipped weights are the thresholds of C6.
             clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == MEAN)]
             for row in clipped.itertuples():
@@ -469,8 +467,6 @@ def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
                 own = frame[frame["panel"] == f"{dataset} {quantity}{view}"]
                 means = own[own["stat"] == MEAN]
                 draw_boxes(axes, own, list(dict.fromkeys(means["method"])), means)
-                if column:  # the rows are those of the panel at the left
-                    axes.set_yticklabels([])
                 words = "standard deviation" if column else quantity
                 if (dataset, view) == lines[-1] or lines[place + 1][0] != dataset:
                     axes.set_xlabel(f"error of the {words}, |estimate/test − 1|")
