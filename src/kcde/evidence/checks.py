@@ -7,7 +7,7 @@ decide nothing.
 import json
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -125,16 +125,6 @@ class PairedComparison(NamedTuple):
     signs: dict[str, int]
     corrected: dict[str, int]
     absent: list[str]
-
-
-def better(signs: Mapping[str, int]) -> list[str]:
-    """Return the data sets on which a method is significantly better."""
-    return [dataset for dataset, sign in signs.items() if sign < 0]
-
-
-def worse(signs: Mapping[str, int]) -> list[str]:
-    """Return the data sets on which a method is significantly worse."""
-    return [dataset for dataset, sign in signs.items() if sign > 0]
 
 
 def compare(

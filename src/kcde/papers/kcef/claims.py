@@ -427,7 +427,7 @@ def _at_least(
 ) -> Check:
     """Return the check of a count of sets by the corrected test, or by that of signed ranks."""
     signs = found.corrected if test == CORRECTED else found.signs
-    won, lost = (", ".join(sets(signs)) or "-" for sets in (checks.better, checks.worse))
+    won, lost = (", ".join(name for name in signs if signs[name] == k) or "-" for k in (-1, 1))
     unless = _UNSURE if count(found.signs) >= wanted else ""
     said = f"won: {won}; lost: {lost}"
     return Check(what, count(signs), at_least=wanted, unless=unless, part=part, said=said)
@@ -460,7 +460,7 @@ def nade_loses_to_kcef(
         found = _on_the_r_sets(with_column(scores, each), "NADE", "KCEF")
         what = f"sets on which NADE, {each}, loses to KCEF, {test}"
         part = f"NADE, {each}" if len(nade) > 1 else ""
-        lost = _at_least(10, what, found, test, lambda signs: len(checks.worse(signs)), part)
+        lost = _at_least(10, what, found, test, lambda signs: [*signs.values()].count(1), part)
         decided.append(lost)
     if len({check.verdict for check in decided}) > 1:
         other = "the other NADE decides otherwise"
