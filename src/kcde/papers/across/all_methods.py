@@ -111,11 +111,9 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
     by_set = _losses(shown, names)
     beyond = _beyond_likelihood(scores.assign(method=scores["method"].replace(renamed)))
     rows = [row for dataset in by_set for row in _of_a_set(shown, dataset, by_set[dataset])]
-    for row in rows:
-        if (cell := (row["dataset"], row["method"])) in beyond.index:
-            row |= beyond.loc[cell].to_dict()
-    rows += _of_all_sets(pd.DataFrame(rows, columns=COLUMNS), by_set, shown)
-    return pd.DataFrame(rows, columns=COLUMNS)
+    cells = pd.DataFrame(rows).join(beyond, on=_CELL).reindex(columns=COLUMNS)
+    more = _of_all_sets(cells, by_set, shown)
+    return pd.DataFrame([*cells.to_dict("records"), *more], columns=COLUMNS)
 
 
 def _losses(scores: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame]:

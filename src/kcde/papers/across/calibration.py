@@ -70,13 +70,12 @@ def _histograms(files: list[Path]) -> dict[tuple[str, str], np.ndarray]:
     """Return the shares of F in the bins by method and set."""
     found = {}
     for path in files:
-        first = pd.read_csv(path, nrows=1).iloc[0]
+        method, dataset = _RENAMED.get(path.stem, path.stem), path.parent.name
         pit = arrays_beside(path).get("pit", np.empty(0))
         pit = pit[np.isfinite(pit)]
-        if len(pit) and first["dataset"] not in _BINARY:
+        if len(pit) and dataset not in _BINARY:
             counts, _ = np.histogram(pit, bins=_BINS, range=(0.0, 1.0))
-            method = _RENAMED.get(first["method"], first["method"])
-            found[method, first["dataset"]] = counts / len(pit)
+            found[method, dataset] = counts / len(pit)
     return found
 
 
