@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from kcde.data.loaders import Split, load
+from kcde.data.loaders import Dataset, Split, load
 from kcde.seeding import rng_of
 
 YEARS = (1927, 2022)  # first and last, as in the paper
@@ -65,19 +66,16 @@ def excess_returns(
         the years.
     """
     data, free = (load(name, data_dir, catalogue) for name in (portfolios, risk_free))
-    dates, rate_dates = (_dates(each.name, each.X) for each in (data, free))
+    returns, rates = map(_by_day, (data, free))
     first, last = YEARS
-    inside = (dates // 10_000 >= first) & (dates // 10_000 <= last)
-    if not inside.any():
+    returns = returns[(returns.index // 10_000 >= first) & (returns.index // 10_000 <= last)]
+    if returns.empty:
         raise ValueError(f"data set {data.name} has no day in {first} to {last}")
-    dates, returns = dates[inside], _known(data.Y[inside])
-    place = np.searchsorted(rate_dates, dates)
-    without = np.append(rate_dates, -1)[place] != dates
-    if without.any():
-        lacking = f"{without.sum()} days of {data.name} (first: {dates[without][0]})"
+    if len(without := returns.index.difference(rates.index)):
+        lacking = f"{len(without)} days of {data.name} (first: {without[0]})"
         raise ValueError(f"data set {free.name} has no risk-free return of {lacking}")
-    excess = returns - _known(free.Y)[place, :1]
-    return ExcessReturns(dates, excess, (data.sha256, free.sha256))
+    excess = np.ascontiguousarray(returns.sub(rates.loc[returns.index, 0], axis=0))
+    return ExcessReturns(returns.index.to_numpy(), excess, (data.sha256, free.sha256))
 
 
 def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
@@ -95,12 +93,11 @@ def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
     return Split(X[train], Y[train], X[test], Y[test])
 
 
-def _dates(name: str, X: np.ndarray) -> np.ndarray:
-    if X.shape[1] != 1 or np.any(np.diff(X[:, 0]) <= 0):
-        raise ValueError(f"data set {name} must have the date as its only x, in ascending order")
-    return X[:, 0].astype(np.int64)
-
-
-def _known(values: np.ndarray) -> np.ndarray:
-    """Return the values with NaN where the file has a code for a missing one."""
-    return np.where(np.isin(values, MISSING), np.nan, values)
+def _by_day(data: Dataset) -> pd.DataFrame:
+    """Return y with the dates as index, NaN where the file has a code for a missing value."""
+    if data.X.shape[1] != 1 or np.any(np.diff(data.X[:, 0]) <= 0):
+        raise ValueError(
+            f"data set {data.name} must have the date as its only x, in ascending order"
+        )
+    values = pd.DataFrame(data.Y, data.X[:, 0].astype(np.int64))
+    return values.mask(values.isin(MISSING))
