@@ -80,10 +80,9 @@ class Traffic:
         """Return the number-th split by days, from 0; it depends on (data set, number) alone.
 
         A thinned one leaves out holidays, and trains on 32 training days of each weekday alone, as
-        on PEMS-SF. `ValueError` if there is no such split, or there are too few days.
+        on PEMS-SF. Data that define their split have that alone. `ValueError` if there are too few
+        days.
         """
-        if self.testing is not None and number > 0:
-            raise ValueError(f"{self.name} has one split of its own, split 0; got {number}")
         testing = self._drawn(number) if self.testing is None else self.testing
         train = ~testing
         if thinned and self.holidays is not None:

@@ -239,8 +239,6 @@ def test_the_past_trains_and_what_follows_tests_and_half_of_the_groups_train():
         train, test = rows(split)
         np.testing.assert_array_equal([*train, *test], np.arange(test[-1] + 1))
     assert rows(4)[1][-1] == 60
-    with pytest.raises(ValueError, match="splits"):
-        rows(5)
     groups = np.repeat(np.arange(7), [1, 5, 2, 9, 3, 1, 4])
     train, test = by_group(groups, "any")(2)
     assert (len(set(groups[train])), len(set(groups[test]))) == (3, 4)

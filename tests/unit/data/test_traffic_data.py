@@ -99,8 +99,6 @@ def test_pems_trains_on_the_first_days_of_each_weekday(tmp_path, monkeypatch):
     np.testing.assert_allclose(mean[:2], expected)
     np.testing.assert_array_equal(data.inputs[:2], [[0, 0], [0, 600]])
     np.testing.assert_array_equal(split.Y_test.reshape(-1, 2), occupancy["test"][:, traffic.SENSOR])
-    with pytest.raises(ValueError, match="pems-sf"):
-        data.split(1)
 
 
 @pytest.mark.parametrize(
