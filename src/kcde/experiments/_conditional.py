@@ -39,7 +39,7 @@ from scipy import interpolate
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
-from kcde.arrays import asarray, exp_of_negative, row_blocks
+from kcde.arrays import asarray, exp_of_negative, row_blocks, to_numpy
 from kcde.data.made_up import DONUT_BOX
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import methods
@@ -312,6 +312,13 @@ class Conditional(ArrayExperiment):
         backend = self.device  # That there is none is no failure of a fit.
         placed = (asarray(each, backend) for each in (X, Y))
         return attempt(lambda: self.unfitted(X, Y, seed).fit(*placed))
+
+    def moments(self, model, X: np.ndarray, names=("mean", "variance")) -> list[np.ndarray]:
+        """Return moments of one y at X (n, d_x), shape (n,) each; of flows those of draws."""
+        at = asarray(X, self.device)
+        if hasattr(model, "moments_of_draws"):
+            return [each[:, 0] for each in model.moments_of_draws(at)]
+        return [to_numpy(getattr(model, name)(at))[:, 0] for name in names]
 
     def chosen(self, model) -> dict:
         """Return the hyper-parameters that a model used, without reference points and weights."""

@@ -31,7 +31,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import asarray, to_numpy
 from kcde.data import traffic as data_sets
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.data.traffic import Split, Traffic, open_traffic
@@ -187,14 +186,8 @@ class TrafficByTime(Conditional):
         if thinned:
             row["setting"] = scores.setting(days=THINNED)
 
-        def moments(model) -> list[np.ndarray]:
-            at = asarray(inputs, self.device)
-            if hasattr(model, "moments_of_draws"):
-                return [each[:, 0] for each in model.moments_of_draws(at)]
-            return [to_numpy(f(at))[:, 0] for f in (model.mean, model.variance)]
-
         model, fitting = self.fitted(split.X, split.Y, seed)
-        found, seconds = attempt(moments, model)
+        found, seconds = attempt(self.moments, model, inputs)
         tested = _tested(split, inputs)
         of_training = data_sets.moments(split.X, split.Y, inputs)[1:]
         arrays = {"inputs": inputs, "thinned": np.array(thinned), **tested}
