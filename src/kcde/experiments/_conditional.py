@@ -302,9 +302,8 @@ class Conditional(ArrayExperiment):
         options = dict(self.options)
         if self.settings == AUTHORS:
             options = authors(self.name, self.estimator, X, Y) | options
-        default = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
-        rows = getattr(self, "tuning_rows", default)
-        model = methods.build(self.method, self.estimator, options, seed, rows)
+        more = {"tuning_rows": self.tuning_rows} if hasattr(self, "tuning_rows") else {}
+        model = methods.build(self.method, self.estimator, options, seed, **more)
         return model if self.own_units else Standardised(model)
 
     def fitted(self, X: np.ndarray, Y: np.ndarray, seed: int) -> tuple:

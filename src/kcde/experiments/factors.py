@@ -166,7 +166,8 @@ class ProblemExperiment(base.MethodExperiment):
 
     def unfitted(self, seed: int):
         """Return the unfitted estimator."""
-        return methods.build(self.method, self.estimator, self.options, seed, self.tuning_rows)
+        more = {"tuning_rows": self.tuning_rows}
+        return methods.build(self.method, self.estimator, self.options, seed, **more)
 
 
 GRIDS = tuple(f"grid-{n}" for n in (200, 400, 700, 1000, 1400, 2000, 4000, 8000))

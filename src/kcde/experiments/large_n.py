@@ -18,7 +18,7 @@ import numpy as np
 from kcde import scores
 from kcde.arrays import row_blocks, to_numpy
 from kcde.data import made_up, names
-from kcde.estimators import Standardised, estimator_class
+from kcde.estimators import Standardised
 from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
 from kcde.experiments import _measured_fit, methods
 from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
@@ -164,10 +164,9 @@ class LargeN(MethodExperiment):
         """Return the model; `ValueError` if its class does not exist or know an option."""
         if self.estimator in REGRESSORS:
             return REGRESSORS[self.estimator](self.seed)
-        rows = estimator_class(self.estimator)().get_params(deep=False).get("tuning_rows")
-        if self.options.get("selection") == "likelihood":
-            rows = self.tuning_rows
-        made = methods.build(self.method, self.estimator, self.options, self.seed, rows)
+        likely = self.options.get("selection") == "likelihood"
+        more = {"tuning_rows": self.tuning_rows} if likely else {}
+        made = methods.build(self.method, self.estimator, self.options, self.seed, **more)
         return Standardised(made)
 
     @property

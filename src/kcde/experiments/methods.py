@@ -22,13 +22,13 @@ from kcde.experiments.base import attempt
 _LEARNT = ("reference", "weights")
 
 
-def build(method: str, estimator: str, options: Mapping, random_state=0, tuning_rows=None):
+def build(method: str, estimator: str, options: Mapping, random_state=0, **more):
     """Return an unfitted estimator, of rows that the experiment standardises where it wants to.
 
-    The last two arguments are given where the class knows them and no option names them.
+    The arguments after `options` are given where the class knows them and no option names them.
     """
     known = estimator_class(estimator)._get_param_names()
-    common = {"random_state": random_state, "tuning_rows": tuning_rows, "standardize": False}
+    common = {"random_state": random_state, "standardize": False, **more}
     given = {name: common[name] for name in common if name in known} | dict(options)
     try:
         return configured(estimator, given)

@@ -230,8 +230,8 @@ class RBenchmark(ArrayExperiment):
     def unfitted(self, split: int, **more):
         """Return the estimator of a split; `ValueError` if its class does not know an option."""
         rows = self.tuning_rows if self.options.get("selection") == "likelihood" else None
-        given = {**self.options, **more}, split_seed(self.dataset, split), rows
-        return methods.build(self.method, self.estimator, *given)
+        given = {**self.options, **more}, split_seed(self.dataset, split)
+        return methods.build(self.method, self.estimator, *given, tuning_rows=rows)
 
     def fit(self, split: int, **more) -> Standardised:
         """Return the fitted model of a split, with more options."""
