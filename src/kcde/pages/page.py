@@ -50,6 +50,8 @@ NO_CHAINS = "‡"
 LOWEST, HIGHEST = "p_value_lowest", "p_value_highest"
 """Metrics of a table of p-values: the ends of their range over the seeds."""
 
+_PLACE = ["dataset", "method", "variant"]
+
 
 def of_table(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     """Return the page of a table."""
@@ -66,26 +68,20 @@ def of_table(artefact: Artefact, table: pd.DataFrame) -> list[str]:
 
 
 def _grid(table: pd.DataFrame, metric: str) -> str:
-    primary = table[table["metric"] == metric]
-    columns = list(dict.fromkeys(zip(primary["method"], primary["variant"], strict=True)))
-    cells = {(row["dataset"], row["method"], row["variant"]): row for _, row in primary.iterrows()}
-    judged = primary[primary["verdict"] != ""]
-    answered = set(zip(judged["method"], judged["variant"], strict=True))
+    own = table[table["metric"] == metric]
+    cells = {tuple(row[_PLACE]): row for _, row in own.iterrows()}
     ends = ranges(table)
-    header = ["data set"]
-    for column in columns:
-        header += [column_title(*column)] + (["published"] if column in answered else [])
-    rows = []
-    for dataset in dict.fromkeys(primary["dataset"]):
-        row = [dataset]
-        for column in columns:
+    answered = {place[1:] for place, cell in cells.items() if cell["verdict"] != ""}
+    header, rows = ["data set"], {dataset: [dataset] for dataset in own["dataset"]}
+    for column in dict.fromkeys(place[1:] for place in cells):
+        header += [column_title(*column)] + ["published"] * (column in answered)
+        for dataset, row in rows.items():
             shown = ["", ""]
-            if (cell := cells.get((dataset, *column))) is not None:
-                ours = _ours(cell, ends.get((dataset, *column)))
+            if (cell := cells.get(place := (dataset, *column))) is not None:
+                ours = _ours(cell, ends.get(place))
                 shown = [ours + unconverged(table, cell), _theirs(cell)]
             row += shown if column in answered else shown[:1]
-        rows.append(row)
-    return pipe_table(header, rows)
+    return pipe_table(header, rows.values())
 
 
 def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
@@ -96,8 +92,7 @@ def unconverged(table: pd.DataFrame, cell: pd.Series) -> str:
 
 def ranges(table: pd.DataFrame) -> dict[tuple[str, str, str], tuple[float, float]]:
     """Return the lowest and highest p-value of each (data set, method, variant) that has them."""
-    cell = ["dataset", "method", "variant"]
-    table = table.set_index(cell)
+    table = table.set_index(_PLACE)
     low, high = (table.loc[table["metric"] == name, "mean"] for name in (LOWEST, HIGHEST))
     return {key: (low[key], high[key]) for key in low.index.intersection(high.index)}
 
