@@ -194,9 +194,8 @@ def build_fig4(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         rows += _boxes(artefact, panel, error, here, beside)
         for series, metric in _LINES[error].items():
             found = claims.of_repetitions(here, metric)
-            if len(found):
-                line = {"stat": LINE, "y": found.mean(), "n": len(found)}
-                rows.append({"panel": panel, "kind": "curve", "series": series, **line})
+            line = {"stat": LINE, "y": found.mean(), "n": len(found)}
+            rows.append({"panel": panel, "kind": "curve", "series": series, **line})
         for row in seen[(seen["panel"] == panel) & (seen["metric"] == error)].itertuples():
             ends = {"y_low": row.value - row.reading_error, "y_high": row.value + row.reading_error}
             same = {"panel": panel, "method": row.method, "variant": "published", "series": error}
