@@ -90,10 +90,9 @@ def shown_as(artefact: Artefact, scores: pd.DataFrame) -> pd.DataFrame:
         own = scores[scores["method"] == method]
         values, primary = (own[own["metric"] == each] for each in (metric, artefact.metric))
         # A split whose fit failed has a row of the primary metric and no other.
-        key = ["dataset", "split"]
-        known = pd.MultiIndex.from_frame(values[key])
-        lost = ~pd.MultiIndex.from_frame(primary[key]).isin(known) & (primary["status"] != "ok")
-        shown = pd.concat([values, primary[lost]]).assign(method=name, metric=artefact.metric)
+        whole = pd.concat([values, primary[primary["status"] != "ok"]])
+        shown = whole.drop_duplicates(["dataset", "split"])
+        shown = shown.assign(method=name, metric=artefact.metric)
         if name == method:
             scores = scores.drop(primary.index)
         else:
