@@ -249,7 +249,7 @@ def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition
                 continue
             chosen, measured, arrays = found
             row["seconds"] = seconds + own
-            rows = [row | _low_rank.cell(*each) for each in measured]
+            rows = [row | scores.cell(*each) for each in measured]
             fitted[key] = Outcome(rows, [chosen._asdict()], arrays)
     return fitted
 
@@ -333,4 +333,4 @@ def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetit
         found, _ = attempt(costs, jobs[method], matched[key])
         if not isinstance(found, Exception):
             row = jobs[method]._row(given, setting)
-            fitted[key].rows.extend(row | _low_rank.cell(*each) for each in found)
+            fitted[key].rows.extend(row | scores.cell(*each) for each in found)

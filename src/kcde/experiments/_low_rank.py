@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kcde import scores
 from kcde.arrays import to_numpy
 from kcde.experiments import _measured_fit
 from kcde.experiments.base import FAILURES, attempt
@@ -406,15 +405,17 @@ def costs(fitted: Fit, evaluated: float) -> list[tuple]:
     """Return (metric, value, unit) of what a fit cost, of its solver, and of its factors.
 
     `evaluated` are the seconds that the expectations at the test points took. Behind the residual
-    of the solver stands its status. `peak_memory` is that of this process so far, with everything
-    that it did before; the trace errors exceed the tolerance where the rank was capped.
+    of the solver stands that it has no standard error, and its status. `peak_memory` is that of
+    this process so far, with everything that it did before; the trace errors exceed the tolerance
+    where the rank was capped.
     """
     model, found = fitted.model, [("seconds_evaluate", evaluated, "s"), *fitted.seconds()]
     units = {"rank_x": "functions", "rank_y": "functions", "solver_iterations": "iterations"}
     for name, unit in units.items():
         if hasattr(model, f"{name}_"):
             found.append((name, float(getattr(model, f"{name}_")), unit))
-    found.append(("solver_residual", float(model.solver_residual_), "", model.solver_status_))
+    residual, status = float(model.solver_residual_), model.solver_status_
+    found.append(("solver_residual", residual, "", np.nan, status))
     for side, basis in (("x", "basis_x_"), ("x", "basis_"), ("y", "basis_y_")):
         if factor := getattr(getattr(model, basis, None), "factor", None):
             found.append((f"trace_error_{side}", factor.trace_error / factor.trace, ""))
@@ -434,8 +435,3 @@ def structure(model, X, Y) -> list[tuple[str, float, str]]:
     if hasattr(model, "certify_tightening") and not model.constrained:
         return [("tightening_infeasible", float(model.certify_tightening() is not None), "")]
     return []
-
-
-def cell(metric: str, value: float, unit: str, detail: str = "") -> dict:
-    """Return the columns of a score row for a metric; the detail is kept if the value is finite."""
-    return scores.cell(metric, value, unit, detail=detail if np.isfinite(value) else "")
