@@ -27,8 +27,8 @@ from kcde.arrays import is_numpy_array
 #   LSCDE, tuned                    150   0.15   0.19   0.43   0.69
 #                                  1000   0.26   0.31   0.28   0.77
 #
-# 20,000 rows of LikelihoodKCEF, beside four processes: fitted in 7 s with one thread of BLAS, in 35
-# with two; quantiles at 5000 rows in 3 and 34 s.
+# LikelihoodKCEF of 5000 rows, beside five busy processes: 10 s with one thread of BLAS, 119 s with
+# two, 5 s in `blocks_in_threads`; quantiles at 5000 rows 3, 34 and 3 to 5 s.
 #
 # The log density at 100 rows of a CDO of 150 rows takes 1.5 and 5 ms alone, 1.5 and 6 to 32 ms
 # beside the other process; that of a KCEF 2.3 and 32 ms. To enter and leave takes 30 µs.
