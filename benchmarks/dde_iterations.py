@@ -4,7 +4,7 @@ Each R set whose job at the scale paper is done, by `snakemake --config scale=pa
 results/paper/scores/r_benchmark/<set>/DDE.csv` (10 to 25 minutes of a core each), beside the
 tracked scores at laptop: negative log-likelihood, nats, in the same 20 splits and from the same
 seeds; the mean difference with its standard error, its p by the corrected resampled t-test of
-halves, and the published number.
+halves, and the published number. Rows of sets that are not in `results/paper` here stay.
 
 Run: python benchmarks/dde_iterations.py (in the folder that has `results/paper`)
 """
@@ -30,6 +30,8 @@ def main() -> None:
     tracked = pd.read_csv(TRACKED / "scores.csv.gz", low_memory=False)
     table2 = pd.read_csv(TRACKED / "dde" / "table2.csv").query("method == 'DDE'")
     published = table2.groupby("dataset")["published_mean"].first()
+    out = Path(__file__).with_suffix(".csv")
+    kept = pd.read_csv(out, dtype=str, keep_default_na=False) if out.exists() else pd.DataFrame()
     rows = []
     for path in sorted(Path("results/paper/scores/r_benchmark").glob("*/DDE.csv")):
         dataset, longer = path.parent.name, pd.read_csv(path)
@@ -44,7 +46,9 @@ def main() -> None:
             row |= {"change": change.mean(), "stderr": change.sem(), "p_value": test.p_value}
             row["published"] = published[dataset] if metric == NLL else np.nan
             rows.append({k: f"{v:.3g}" if isinstance(v, float) else v for k, v in row.items()})
-    timing.write(Path(__file__).with_suffix(".csv"), rows)
+    done = {row["dataset"] for row in rows}
+    rows += [row for row in kept.to_dict("records") if row["dataset"] not in done]
+    timing.write(out, sorted(rows, key=lambda row: (row["dataset"], row["metric"])))
 
 
 if __name__ == "__main__":
