@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "evidence": (914, ["evidence"]),
     "pages": (642, ["pages"]),
-    "papers": (4510, ["papers"]),
+    "papers": (4511, ["papers"]),
     "table": (1891, ["comparison", "tabular", "table_model"]),
     "the rest": (
         897,

@@ -133,7 +133,8 @@ def _of_method(own: pd.DataFrame, by_quadrature: bool) -> list[dict]:
             ends = {"y": values.mean(), "y_low": values.min(), "y_high": values.max()}
             rows.append({"series": metric, "stat": "mean", "n": len(values)} | ends)
     seconds = round_to_half_decade(own.loc[own["metric"] == NLL, _SECONDS].median())
-    return [*rows, {"series": _SECONDS, "stat": "median", "y": seconds, "n": own["split"].nunique()}]
+    splits = own["split"].nunique()
+    return [*rows, {"series": _SECONDS, "stat": "median", "y": seconds, "n": splits}]
 
 
 def below(frame: pd.DataFrame) -> list[str]:
