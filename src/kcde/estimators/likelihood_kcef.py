@@ -254,8 +254,8 @@ class LikelihoodKCEF(WeightedRows, Floored):
     been tried, m counts as 20,000.
 
     A fit with given parameters costs O(n (r_x r_y + r_y q)) for each of some thirty gradients, q
-    nodes; n r_x numbers are held, in float32 from 2000 rows on. Selection costs some thirty such
-    fits of smaller rank to at most `tuning_rows` rows.
+    nodes; n r_x numbers are held, in float32 from 2000 rows on, up to 1.5 GiB. Selection costs some
+    thirty such fits of smaller rank to at most `tuning_rows` rows.
 
     New rows of other people than the training rows need `groups` in `fit`: without it the density
     can be worse than that of y alone. Several y need `kcde.joint.JointDensity`.

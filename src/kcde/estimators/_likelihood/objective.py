@@ -95,7 +95,7 @@ class KernelFeatures:
 
     @property
     def B(self):
-        """Shape (rank, rank)."""
+        """B of φ = k(x, C) B, upper triangular, shape (rank, rank)."""
         return self._factor.B
 
     def kernels(self, points):
@@ -288,7 +288,7 @@ def expectations(coefficients, grid: OutputGrid) -> tuple:
 
 
 def log_normalisers(phi, theta: np.ndarray, grid: OutputGrid):
-    """Return log Z_k(x_i), shape (n, K); see `partial`."""
+    """Return log Z_k(x_i), shape (n, K), for Θ (K, r_x, r_y)."""
     xp = array_namespace(phi)
     coefficients = phi @ _flat(theta, phi)
     found = log_normalisers_of(xp.reshape(coefficients, (-1, theta.shape[2])), grid)
@@ -312,7 +312,7 @@ class Spread(NamedTuple):
 
 
 def spread(phi, theta: np.ndarray, grid: OutputGrid) -> Spread:
-    """Return the spread over rows and k; see `partial`."""
+    """Return the spread over rows and k, for Θ (K, r_x, r_y)."""
     xp = array_namespace(phi)
     flat, count = _flat(theta, phi), len(theta)
     share, outer, most = 0.0, 0.0, 0.0
@@ -552,7 +552,7 @@ class FeatureRows:
         return cross, Preconditioner.of(second, squares - np.outer(mean, mean))
 
     def sums(self, grid) -> Callable[[np.ndarray], Partial]:
-        """Return a function of Θ (1, r_x, r_y): the sums over all rows, see `objective.partial`."""
+        """Return a function of Θ (1, r_x, r_y): the sums over all rows."""
         if self._one_row is not None:
             one, n = Sums([self._one_row], grid), len(self)
             return lambda theta: Partial(*(n * each for each in one(theta)))
