@@ -26,9 +26,10 @@ import pandas as pd
 
 import kcde
 from kcde import estimators, methods, model_file, provenance, tabular
-from kcde.estimators import Conformal, Quantiles, Standardised
+from kcde.estimators import Conformal, Defensive, Quantiles, Standardised
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared.distribution import tails
+from kcde.estimators._shared.floored import Floored
 from kcde.estimators._shared.rows import about_rows, missing_library
 from kcde.estimators.base import Tags
 from kcde.estimators.log_scaled import LogScaled
@@ -80,7 +81,8 @@ def unfitted(
 ) -> Standardised | LogScaled | Quantiles:
     """Return the estimator of a method, by a name, standardised by its training rows.
 
-    What estimates expectations of a continuous y has no density, but quantiles.
+    What estimates expectations of a continuous y has no density, but quantiles. A density without a
+    floor of its own is given that of `LikelihoodKCEF`, so that no row has almost no density.
     """
     why, options = usable(method), dict(options or {})
     made = methods.make(method, **options)
@@ -93,6 +95,8 @@ def unfitted(
         raise ValueError(f"{method} cannot be used here: {why}")
     if "random_state" in made.get_params(deep=False):
         made.set_params(**{"random_state": seed} | options)
+    if not isinstance(made, Floored):
+        made = Defensive(made, weight=None, base_std=1.0, heavy_tails=True)
     return Standardised(made) if lower is None else LogScaled(Standardised(made), lower)
 
 

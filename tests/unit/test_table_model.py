@@ -72,6 +72,13 @@ def test_numbers_with_a_large_offset_keep_their_digits():
             model.predictions(frame[:3], numbers)
 
 
+@pytest.mark.parametrize("method", ["LinearGaussian", "GP-ML", "MarginalKDE", "NGBoost", "LSCDE"])
+def test_a_row_far_out_costs_no_more_than_the_floor(method):
+    frame = table()
+    far = frame[:1].assign(price=frame["price"].mean() + 1e3 * frame["price"].std())
+    assert -40.0 < TableModel(method, "price").fit(frame).log_density(far)[0] < -20.0
+
+
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     options = {"bandwidth_x": np.array([0.7, 1.0]), "bandwidth_y": 0.3, "regularization": 0.1}
     asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}

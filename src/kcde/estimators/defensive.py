@@ -4,10 +4,10 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.floored import Floored, Normal
+from kcde.estimators._shared.floored import Floored, Normal, heavy_floor, weight_of_floor
 from kcde.estimators._shared.rows import about_rows
 from kcde.estimators._shared.units import without_standardising
-from kcde.estimators.base import Tags
+from kcde.estimators.base import Tags, WeightedRows
 from kcde.estimators.kcef import KCEF
 from kcde.estimators.standardised import Standardised
 
@@ -24,19 +24,20 @@ class _TagsOfInner:
 
 
 @dataclass(eq=False, repr=False)
-class Defensive(Floored):
+class Defensive(WeightedRows, Floored):
     """Predict any density of y given x with a floor under it, where outliers would rule the fit.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
 
-    (1 - ε) p(y|x) + ε q_0(y): a conditional density p, and q_0 = N(0, s²) as a floor under it.
+    (1 - ε) p(y|x) + ε q_0(y): a conditional density p, and q_0 = N(0, s²) as a floor under it, or
+    a t with the scale s.
 
     A held-out point costs at most -log(ε q_0(y)) nats, so that a single one cannot rule a mean,
     and ε takes part in the choice of the hyper-parameters: p is chosen by the held-out likelihood
     of the mixture, not by its own, under which one point far out would forbid all that fits the
     others. An estimator does this if it has the parameter `selection_floor` (KCEF by
-    likelihood, which also counts p as 0 where its quadrature does not resolve it). Any other is
-    chosen by its own rule and mixed afterwards.
+    likelihood, which also counts p as 0 where its quadrature does not resolve it). Any other, and
+    any above a t, is chosen by its own rule and mixed afterwards.
 
     With fewer than 60 rows the held-out likelihood is averaged over five shuffles of the folds,
     if the estimator has the parameter `repeats`: one division of few rows decides by chance.
@@ -51,10 +52,12 @@ class Defensive(Floored):
         An unfitted conditional density, other than `Standardised`; a clone is fitted. None: KCEF
         with bandwidths and λ by held-out likelihood.
     weight
-        ε, in (0, 1).
+        ε, in (0, 1). None: 0.01, from 1000 rows on 10/n.
     base_std
         s, in the units of y, which q_0 takes to be around 0. None: `base_std` of the estimator,
         2.0 where it has none.
+    heavy_tails
+        Whether q_0 is Student's t with two degrees of freedom, for one y; otherwise it is normal.
     repeats
         Shuffles of the folds over which the held-out likelihood is averaged; None: 5 where there
         are fewer than 60 rows, 1 elsewhere.
@@ -96,9 +99,10 @@ class Defensive(Floored):
     tags = _TagsOfInner()
 
     estimator: object = None
-    weight: float = 0.01
+    weight: float | None = 0.01
     base_std: float | None = None
     _: KW_ONLY
+    heavy_tails: bool = False
     repeats: int | None = None
     tuning_rows: int | None = None
     random_state: int = 0
@@ -107,8 +111,10 @@ class Defensive(Floored):
     def _fit(self, X, Y):
         from sklearn.base import clone
 
-        self._set_weight(self.weight)
+        self._set_weight(weight_of_floor(len(Y)) if self.weight is None else self.weight)
         checks.positive("base_std", self.base_std, optional=True)
+        if self.heavy_tails:
+            checks.one_y(self, Y)
         default = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
         inner = KCEF(selection="likelihood", **default)
         inner = inner if self.estimator is None else clone(self.estimator)
@@ -117,10 +123,11 @@ class Defensive(Floored):
         few = Y.shape[0] < _FEW_ROWS
         repeats = (_REPEATS if few else 1) if self.repeats is None else self.repeats
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
-        inner.set_params(**{name: value for name, value in wanted.items() if name in known})
+        if not self.heavy_tails:
+            inner.set_params(**{name: value for name, value in wanted.items() if name in known})
         std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
         self.estimator_ = without_standardising(inner)
-        self.estimator_.fit(X, Y, **about_rows(inner, self._labels))
+        self.estimator_.fit(X, Y, **about_rows(inner, self._labels, self._weights))
         self.base_std_ = float(std)
 
     @property
@@ -128,5 +135,5 @@ class Defensive(Floored):
         return self.estimator_
 
     @property
-    def _floor(self) -> Normal:
-        return Normal(0.0, self.base_std_)
+    def _floor(self):
+        return (heavy_floor if self.heavy_tails else Normal)(0.0, self.base_std_)

@@ -12,7 +12,7 @@ from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._likelihood.selection import HeldOut, Search
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.floored import Floored, Normal, StudentT, weight_of_floor
+from kcde.estimators._shared.floored import Floored, Normal, heavy_floor, weight_of_floor
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators._shared.threads import blocks_in_threads
@@ -32,7 +32,6 @@ _FEW_VALUES = 0.1  # of the rows
 _FEWEST_X, _MOST_X = 400, 800  # ranks of x
 _MOST_FEATURES = 8_000_000
 _NARROWER_FROM = 20_000  # rows
-_DEGREES_OF_FLOOR = 2.0
 FLOAT32_FROM = 2000
 """Rows from which likelihoods are computed in float32."""
 
@@ -393,7 +392,7 @@ class LikelihoodKCEF(WeightedRows, Floored):
         checks.positive("regularization", self.regularization, optional=True)
         self._set_weight(weight_of_floor(len(source)) if self.weight is None else self.weight)
         self._scales = likelihood.scales(source)
-        self._floor = StudentT(self._scales.mean, self._scales.std, _DEGREES_OF_FLOOR)
+        self._floor = heavy_floor(self._scales.mean, self._scales.std)
         if (count := len(np.unique(to_numpy(Y)))) < _FEW_VALUES * Y.shape[0]:
             log.warning("y has %d values: its density has no upper bound there", count)
         x, y, regularization = self.bandwidth_x, self.bandwidth_y, self.regularization
@@ -455,7 +454,7 @@ class LikelihoodKCEF(WeightedRows, Floored):
     def _select(self, scaled, tuning, given, base, rng) -> tuple[tuple, int]:
         """Return the choice by (X, y, weights), numbered `tuning`, and how many a fit of it had."""
         n = scaled[0].shape[0]
-        floor = StudentT(0.0, 1.0, _DEGREES_OF_FLOOR)
+        floor = heavy_floor(0.0, 1.0)
         folds = self._folds(n, tuning, rng)
         rows = few = HeldOut(*scaled, folds, base, floor, self.weight_)
         if n > _GRID_ROWS:

@@ -19,7 +19,7 @@ from kcde import scores
 from kcde.arrays import row_blocks, to_numpy
 from kcde.data import made_up, names
 from kcde.estimators import Standardised
-from kcde.estimators._shared.floored import Normal, StudentT, weight_of_floor
+from kcde.estimators._shared.floored import Normal, heavy_floor, weight_of_floor
 from kcde.experiments import _measured_fit, methods
 from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
 from kcde.kernels import GaussianKernel
@@ -60,7 +60,7 @@ class BoostedResiduals:
         trees = HistGradientBoostingRegressor(max_iter=2000, **given)
         self._trees = trees.fit(X[rest], Y[rest, 0])
         self._residuals = self._residuals_of(X[held], Y[held])[:5000]
-        self._floor = StudentT(0.0, float(self._residuals.std()), 2.0)
+        self._floor = heavy_floor(0.0, float(self._residuals.std()))
         self._weight = weight_of_floor(len(X))
         folds = kfold(len(self._residuals), 5, rng)
         every = self._residuals

@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import lognorm, norm
+from scipy.stats import lognorm, norm, t
 from sklearn.base import clone
 
 from kcde.estimators import KCEF, Conformal, Defensive, GaussianProcess, Standardised
@@ -101,16 +101,25 @@ def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
             Conformal(process(), share=share).fit(*pairs)
 
 
-@pytest.mark.parametrize(("base_std", "std"), [(None, 2.0), (3.0, 3.0)])
-def test_density_is_that_of_the_mixture(pairs, base_std, std):
+@pytest.mark.parametrize(
+    ("floor", "base"),
+    [
+        ({}, norm(0, 2)),
+        ({"base_std": 3.0}, norm(0, 3)),
+        ({"heavy_tails": True}, t(2, 0, 2)),
+    ],
+)
+def test_density_is_that_of_the_mixture(pairs, floor, base):
     (X, Y), inner = pairs, process()
-    for y in (Y, np.hstack([Y, Y**2])):
-        model = Defensive(inner, 0.2, base_std).fit(X, y)
-        expected = 0.8 * inner.fit(X, y).pdf(X, y) + 0.2 * norm.pdf(y, 0.0, std).prod(axis=1)
+    for y in (Y,) if "heavy_tails" in floor else (Y, np.hstack([Y, Y**2])):
+        model = Defensive(inner, 0.2, **floor).fit(X, y)
+        expected = 0.8 * inner.fit(X, y).pdf(X, y) + 0.2 * base.pdf(y).prod(axis=1)
         np.testing.assert_allclose(model.log_density(X, y), np.log(expected), rtol=1e-10)
     mean, draws = model.mean(X[:2]), model.sample(X[:2], 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=0.05)
     np.testing.assert_allclose(model.conditional_expectation(lambda y: y, X[:2]), mean, atol=2e-2)
+    with pytest.raises(ValueError, match="one y"):
+        Defensive(inner, heavy_tails=True).fit(X, np.hstack([Y, Y]))
 
 
 def test_the_given_estimator_is_cloned_and_the_default_takes_its_parameters(pairs):

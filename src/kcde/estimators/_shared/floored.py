@@ -107,6 +107,11 @@ class StudentT(LocationScale):
         return self.location + self.scale * rng.standard_t(self.degrees, shape)
 
 
+def heavy_floor(location: float, scale: float) -> StudentT:
+    """Return the floor of which a row far out costs little: the mean of y still exists."""
+    return StudentT(location, scale, degrees=2.0)
+
+
 _MOST, _MOST_ROWS = 0.01, 10.0  # of ε, and of nε: what a floor takes off a log-likelihood
 _ROW_NUMBERS = 1000  # held for a row of x while its quantiles are searched, about
 
