@@ -84,6 +84,7 @@ _MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of 
 _FEW_VALUES = 0.1  # of the rows
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
+_MOST_NUMBERS = 0.9  # of those from the first to the last that a column which counts rows has
 _SHOWN = 10  # names in a message
 _REMEDY = "correct these rows, or leave them out"
 
@@ -716,6 +717,12 @@ def check(
         remedy = "most methods will learn little; name the ones that matter with --x"
         said.append(f"There are more columns of x ({width}) than rows ({len(frame)}): {remedy}.")
     numbers = {each.name: encoded[each.name].to_numpy() for each in used if each.levels is None}
+    said += [
+        f"Column {name!r} numbers the rows, each once: leave it out with --drop, or name it with "
+        "--time-column if new rows will be later ones."
+        for name, values in numbers.items()
+        if width > 1 and name not in leaks and _numbers_rows(values)
+    ]
     numbers |= {} if skewed or lower is not None else {y: target}
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     said += far[:_SHOWN]
@@ -874,6 +881,12 @@ def _skewed(y: str, target: np.ndarray) -> list[str]:
     said = f"{y!r} is positive and strongly skewed (skewness {before:.1f}), its logarithm is not"
     remedy = f"model that with --log-y; answers stay in the units of {y!r}, and are never negative"
     return [f"{said} ({after:.1f}): {remedy}."]
+
+
+def _numbers_rows(values: np.ndarray) -> bool:
+    """Return whether values are whole, all different, and nearly all from the first to the last."""
+    n, whole = len(values), (values % 1.0 == 0.0).all()
+    return bool(whole and len(np.unique(values)) == n >= _MOST_NUMBERS * (np.ptp(values) + 1.0))
 
 
 def _far(name: str, values: np.ndarray) -> list[str]:

@@ -384,3 +384,12 @@ def test_what_sorts_y_is_suspicious(frame, suspicious):
     said = [each for each in check(frame, "price").warnings if each.startswith("Suspiciously")]
     assert len(said) == suspicious
     assert all("'leak'" in each for each in said)
+
+
+def test_a_column_that_numbers_the_rows_is_said():
+    frame = table(60).assign(id=np.random.default_rng(0).permutation(60) + 7)
+    frame = frame.assign(half=frame["id"] + 0.5, gaps=3 * frame["id"], often=frame["id"] // 2)
+    for some in (frame, frame[frame["id"] % 11 > 0]):
+        (said,) = [each for each in check(some, "price").warnings if "numbers the rows" in each]
+        assert "Column 'id'" in said
+    assert not check(frame, "price", ["id"]).warnings
