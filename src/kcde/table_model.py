@@ -318,8 +318,8 @@ class TableModel:
         interval
             Probability of an interval; None: no interval.
         density
-            y at which densities are given, or `grid`: 101 between the lowest and the highest 0.1%
-            quantile of the rows.
+            y at which densities are given, or `grid`: 101 that span the intervals from the 1% to
+            the 99% quantile of the rows, each longer by a third on both sides.
         keep
             Columns that stand before the predictions, also ones that training did not have.
         say
@@ -371,8 +371,10 @@ class TableModel:
         return pd.concat([kept, table.set_axis(kept.index)], axis=1)
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
-        ends = self.quantile(frame, [0.001, 0.999])
-        y, step = np.linspace(ends[:, 0].min(), ends[:, 1].max(), _GRID, retstep=True)
+        # Quantiles nearer to the ends are those of the floor.
+        low, high = self.quantile(frame, [0.01, 0.99]).T
+        ends = (low - (high - low) / 3).min(), (high + (high - low) / 3).max()
+        y, step = np.linspace(*ends, _GRID, retstep=True)
         return np.round(y, 3 - math.floor(math.log10(step)))  # short names, as exact as needed
 
     def save(self, path: str | Path) -> None:

@@ -79,6 +79,15 @@ def test_a_row_far_out_costs_no_more_than_the_floor(method):
     assert -40.0 < TableModel(method, "price").fit(frame).log_density(far)[0] < -20.0
 
 
+@pytest.mark.parametrize("method", ["LinearGaussian", "LikelihoodKCEF"])
+def test_a_grid_shows_a_narrow_density_of_one_row(method):
+    frame = table().assign(price=lambda f: 9.0 * f["area"] + 0.1 * f["price"])
+    found = TableModel(method, "price").fit(frame).predictions(frame[:1], density="grid")
+    density = found.filter(like="p(").iloc[0]
+    y = [float(name[2:-1]) for name in density.index]
+    assert np.trapezoid(density, y) == pytest.approx(0.99, abs=0.01)
+
+
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     options = {"bandwidth_x": np.array([0.7, 1.0]), "bandwidth_y": 0.3, "regularization": 0.1}
     asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}
