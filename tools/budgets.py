@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1090, ["data"]),
     "experiments": (3122, ["experiments", "plan"]),
     "methods": (260, ["methods"]),
-    "estimators": (8596, ["estimators"]),
+    "estimators": (8597, ["estimators"]),
     "numerics": (
         2010,
         [
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (914, ["evidence"]),
     "pages": (642, ["pages"]),
     "papers": (4511, ["papers"]),
-    "table": (1905, ["comparison", "tabular", "table_model"]),
+    "table": (1914, ["comparison", "tabular", "table_model"]),
     "the rest": (
         897,
         [
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 721
-TESTS = 13974
+TESTS = 13984
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -82,7 +82,7 @@ def unfitted(
     """Return the estimator of a method, by a name, standardised by its training rows.
 
     What estimates expectations of a continuous y has no density, but quantiles. A density without a
-    floor of its own is given that of `LikelihoodKCEF`, so that no row has almost no density.
+    floor of its own is given a wide t with the weight 1/n, so that no row has almost no density.
     """
     why, options = usable(method), dict(options or {})
     made = methods.make(method, **options)
@@ -342,6 +342,11 @@ class TableModel:
         kept = frame[list(dict.fromkeys(keep))]
         frame = frame.drop(columns=[name for name in keep if name not in self.columns_.known])
         usable, said = self.columns_.usable(frame)
+        share = self._share_of_floor()
+        asked = [*quantiles, *([] if interval is None else tails(interval))]
+        if below := [f"{p:g}" for p in asked if min(p, 1.0 - p) <= 0.5 * share]:
+            which = f"the quantiles {', '.join(below)} are about those of y without x"
+            said.append(f"{share:.2g} of the density is a floor as wide as y: {which}.")
         for line in said:
             (say or log.warning)(line)
         frame = frame[usable]
@@ -349,8 +354,7 @@ class TableModel:
         if density is not None and not has_density:
             raise ValueError(f"{self.method} has quantiles and no density: leave --density out")
         if isinstance(self.model_, Quantiles):
-            levels = [*quantiles, *([] if interval is None else tails(interval))]
-            mean, values = self.model_.mean_and_quantile(self._x_of(frame), levels)
+            mean, values = self.model_.mean_and_quantile(self._x_of(frame), asked)
             mean, ends = mean[:, 0], values[:, len(quantiles) :]
         else:
             mean, values = self.mean(frame), self.quantile(frame, list(quantiles))
@@ -369,6 +373,12 @@ class TableModel:
             raise ValueError(f"column {min(twice)!r} is kept and predicted: rename it")
         table = pd.DataFrame(found, index=np.flatnonzero(usable)).reindex(range(len(usable)))
         return pd.concat([kept, table.set_axis(kept.index)], axis=1)
+
+    def _share_of_floor(self) -> float:
+        model = self.model_
+        while model is not None and not isinstance(model, Floored):
+            model = getattr(model, "estimator_", None)
+        return 0.0 if model is None else model.weight_
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
         # Quantiles nearer to the ends are those of the floor.

@@ -88,6 +88,16 @@ def test_a_grid_shows_a_narrow_density_of_one_row(method):
     assert np.trapezoid(density, y) == pytest.approx(0.99, abs=0.01)
 
 
+@pytest.mark.parametrize("conformal", [None, 0.25])
+def test_quantiles_of_the_floor_are_said(conformal):
+    model, said = TableModel("LinearGaussian", "price", conformal=conformal).fit(table()), []
+    for level in (0.99, 0.996):
+        model.predictions(table()[:2], [0.5, level], interval=0.5, say=said.append)
+    assert [line.split(": ")[1] for line in said] == [
+        "the quantiles 0.996 are about those of y without x."
+    ]
+
+
 def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     options = {"bandwidth_x": np.array([0.7, 1.0]), "bandwidth_y": 0.3, "regularization": 0.1}
     asked = {"drop": ("town",), "groups": "group", "conformal": 0.3, "missing": "drop"}

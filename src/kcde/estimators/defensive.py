@@ -4,13 +4,14 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.floored import Floored, Normal, heavy_floor, weight_of_floor
+from kcde.estimators._shared.floored import Floored, Normal, heavy_floor
 from kcde.estimators._shared.rows import about_rows
 from kcde.estimators._shared.units import without_standardising
 from kcde.estimators.base import Tags, WeightedRows
 from kcde.estimators.kcef import KCEF
 from kcde.estimators.standardised import Standardised
 
+_MOST = 0.01  # of ε
 _BASE_STD = 2.0
 _FEW_ROWS, _REPEATS = 60, 5
 
@@ -52,7 +53,7 @@ class Defensive(WeightedRows, Floored):
         An unfitted conditional density, other than `Standardised`; a clone is fitted. None: KCEF
         with bandwidths and λ by held-out likelihood.
     weight
-        ε, in (0, 1). None: 0.01, from 1000 rows on 10/n.
+        ε, in (0, 1). None: 1/n, as if one row of n were unlike all others, but at most 0.01.
     base_std
         s, in the units of y, which q_0 takes to be around 0. None: `base_std` of the estimator,
         2.0 where it has none.
@@ -111,7 +112,7 @@ class Defensive(WeightedRows, Floored):
     def _fit(self, X, Y):
         from sklearn.base import clone
 
-        self._set_weight(weight_of_floor(len(Y)) if self.weight is None else self.weight)
+        self._set_weight(min(_MOST, 1.0 / len(Y)) if self.weight is None else self.weight)
         checks.positive("base_std", self.base_std, optional=True)
         if self.heavy_tails:
             checks.one_y(self, Y)
