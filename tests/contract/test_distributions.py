@@ -62,6 +62,16 @@ def test_cdf_and_crps_are_those_of_their_own(fitted):
     np.testing.assert_allclose(model.cdf_and_crps(X, Y), expected, atol=1e-6)
 
 
+def test_crps_above_a_floor_is_the_integral_of_its_definition(fitted):
+    model, X, Y = fitted
+    model = clone(model.estimator if isinstance(model, Standardised) else model)
+    model = Defensive(model, 0.2, 1.0, heavy_tails=True).fit(X, Y)
+    away, x = np.sinh(np.linspace(0.0, 15.0, 2001)), np.repeat(X[:1], 2001, axis=0)
+    expected = np.trapezoid(model.cdf(x, Y[0] - away) ** 2, away)
+    expected += np.trapezoid((1.0 - model.cdf(x, Y[0] + away)) ** 2, away)
+    assert model.crps(X[:1], Y[:1])[0] == pytest.approx(expected, rel=1e-3)
+
+
 def test_rows_are_worked_in_blocks(fitted):
     model, X, _ = fitted
     many, zeros = np.repeat(X[:2], 400, axis=0), np.zeros(800)

@@ -13,6 +13,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import by_blocks, column_std, root_mean_square, sum_over
+from kcde.estimators._shared.tabulated import COARSE
 from kcde.estimators.base import ConditionalDensity, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
@@ -397,6 +398,11 @@ class ResidualKDE(WeightedRows, ConditionalDensity):
 
     def _cdf(self, X, y):
         return self.residuals_.cdf(None, y - self._ridge.predict(X)[:, 0])
+
+    def _cdf_at(self, X, y):
+        at = to_numpy(y - self._ridge.predict(X))
+        table = self.residuals_._tabulate_cdf(self.residuals_._no_x, COARSE)
+        return array_namespace(X).asarray(table.cdf(at.reshape(1, -1)).reshape(at.shape))
 
     def _crps(self, X, y):
         return self.residuals_.crps(None, y - self._ridge.predict(X)[:, 0])
