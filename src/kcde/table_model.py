@@ -102,7 +102,7 @@ def unfitted(
 
 @dataclass(eq=False, repr=False)
 class TableModel:
-    """A method fitted to a table.
+    """A method fitted to a table, its density above a floor as `Defensive` has it.
 
     Parameters
     ----------
