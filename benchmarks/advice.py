@@ -20,7 +20,6 @@ Run: python benchmarks/advice.py FOLDER [--rows N] [--only N] [--jobs N] (needs 
 
 import argparse
 import hashlib
-import json
 from pathlib import Path
 
 import timing
@@ -28,19 +27,19 @@ import timing
 import joblib
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special, stats
 
 import kcde
 from kcde import tabular
-from kcde.comparison.running import CONTENDERS
 from kcde.files import atomic
-from kcde.methods import BASELINE
+from kcde.methods import BASELINE, CONTENDERS, STACKED
 from kcde.seeding import rng_of
 from kcde.table_model import TableModel
 
 SIZES, TEST_ROWS, WITHIN = (100, 300, 1000), 2000, 0.02
 TABLES = slice(0, 80)
 METHODS = (BASELINE, *CONTENDERS)
+PART = slice(None, None, 3)
 
 
 def laws() -> dict:
@@ -126,27 +125,36 @@ def judged(folder: Path, name: str, frame: pd.DataFrame, rows: int) -> dict:
     some, rest = frame.iloc[order[:rows]], frame.iloc[order[rows : rows + TEST_ROWS]]
     place = folder / f"{name.replace('/', '-')}-{rows}"
     found = kcde.compare(some.reset_index(drop=True), "y", out=place)
-    kept = place / "nats.json"
-    nats = json.loads(kept.read_text()) if kept.exists() else {}
+    kept, logs = place / "rest.npz", {}
+    if kept.exists():
+        with np.load(kept) as arrays:
+            logs = dict(arrays)
     for method in METHODS:
-        if method not in nats:
+        if method not in logs:
             try:
-                nats[method] = float(TableModel(method, "y").fit(some).log_density(rest).mean())
+                logs[method] = TableModel(method, "y").fit(some).log_density(rest)
             except (ValueError, RuntimeError, ArithmeticError):  # it cannot be used for this table
-                nats[method] = -np.inf
+                logs[method] = np.full(len(rest), -np.inf)
             with atomic(kept) as temporary:
-                temporary.write_text(json.dumps(nats))
+                np.savez(temporary, **logs)
+    nats = {method: float(logs[method].mean()) for method in METHODS}
+    nats[STACKED] = -np.inf
+    if stack := found.run.stack:
+        names, weights = stack["estimators"], np.array(stack["weights"])
+        parts = np.stack([logs[each] for each in names])
+        mixed = special.logsumexp(parts, axis=0, b=weights[:, None] / weights.sum())
+        nats[STACKED] = float(mixed.mean())
     best = max(nats, key=nats.get)
     row = {"table": name, "rows": rows, "best": best, "advised": found.advice.method}
     row["first"] = found.table["method"][0]
     print(row, flush=True)
-    return row | {f"loss_{method}": round(nats[best] - nats[method], 4) for method in METHODS}
+    return row | {f"loss_{method}": round(nats[best] - nats[method], 4) for method in nats}
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Return how good each choice is: share within 0.02 nats of the best, mean loss, none."""
     found = []
-    for choice in ("advised", "first", *METHODS):
+    for choice in ("advised", "first", *METHODS, STACKED):
         taken = rows[choice] if choice in rows else pd.Series(choice, rows.index)
         known = taken.notna()
         losses = np.array([rows[f"loss_{name}"][i] for i, name in taken[known].items()])
@@ -172,10 +180,9 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     given = {f"law/{name}": made_up(name, max(SIZES) + TEST_ROWS) for name in laws()} | real()
     wanted = [
-        (name, frame, size)
+        each
         for size in arguments.rows
-        for name, frame in given.items()
-        if len(frame) >= 1.25 * size
+        for each in [(*of, size) for of in given.items() if len(of[1]) >= 1.25 * size][PART]
     ][: arguments.only]
     work = (joblib.delayed(judged)(arguments.folder, *each) for each in wanted)
     rows = joblib.Parallel(arguments.jobs)(work)

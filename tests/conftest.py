@@ -48,7 +48,7 @@ OWN_UNITS = {"estimators", "experiments", "numerics", "gpu"}
 
 def pytest_runtest_setup(item):
     """Let estimators of these tests see rows as they are, all others as a user's do."""
-    for name in estimator_names():
+    for name in (*estimator_names(), "Stacked"):
         defaults = getattr(kcde, name).__init__.__kwdefaults__
         defaults["standardize"] = item.path.parent.name not in OWN_UNITS
 

@@ -8,7 +8,8 @@ Estimators are scikit-learn's: `LikelihoodKCEF().fit(X, y)`, then `predict`, `st
   `CDO`, `DDE`, `EpsilonKDE`, `SmoothedJDL`, `SmoothedCME`; without x, `KEF`.
 - Normal densities: `LinearGaussian`, `GaussianProcess`, `NGBoost`; for several y,
   `ConditionalRealNVP` and `ConditionalMAF`.
-- Baselines: `MarginalKDE`, `ResidualKDE`. Around others: `Conformal`, `Defensive`, `Standardised`.
+- Baselines: `MarginalKDE`, `ResidualKDE`. Around others: `Conformal`, `Defensive`, `Standardised`;
+  around several `Stacked`.
 - Expectations from many rows: `JDL`, `CME`, `JPDL`; and quantiles, by `Quantiles`.
 - Two classes: `KernelLogisticRegression`.
 - Several y, one after the other: `JointDensity`.
@@ -27,7 +28,7 @@ _ESTIMATORS = (
     "EpsilonKDE", "GaussianProcess", "JDL", "JPDL", "KCEF", "KEF", "KernelCDE",
     "KernelLogisticRegression", "LikelihoodKCEF", "LinearGaussian", "LSCDE", "MarginalKDE",
     "NADE", "NGBoost", "QuantileForest", "Quantiles", "ResidualKDE", "SmoothedCME",
-    "SmoothedJDL", "Standardised",
+    "SmoothedJDL", "Stacked", "Standardised",
 )  # fmt: skip
 # Name to the module that has it, in the order in which methods are listed.
 LAZY = {n: f"kcde.estimators.{re.sub('(?<=[a-z])(?=[A-Z])', '_', n).lower()}" for n in _ESTIMATORS}

@@ -188,9 +188,9 @@ def fit_command(
     from kcde import tabular
     from kcde.table_model import TableModel, require_savable
 
-    require_savable(method)
-    _require_apart(out, data)
     arguments = json_object(options, "--options", '{"folds": 5}')
+    require_savable(method, arguments)
+    _require_apart(out, data)
     coded = names(levels, "--levels") or []
     given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}
     given |= {"time_column": time_column, "missing": missing, "weight": weight}

@@ -31,6 +31,13 @@ Options = Mapping[str, Any]
 BASELINE = "MarginalKDE"
 """The density of y that ignores x: on a table of one's own, what x is worth is measured from it."""
 
+CONTENDERS = ("LikelihoodKCEF", "QuantileForest", "LinearGaussian", "ResidualKDE")
+CONTENDERS += ("GaussianProcess-ML", "KCEF-LL-defensive", "NGBoost", "NADE")
+"""What is compared by default beside that on a table of one's own, the most useful first."""
+
+STACKED = "Stacked"
+"""The mixture of such densities that is the most likely for rows held out."""
+
 
 @dataclass(frozen=True)
 class Method:
@@ -269,6 +276,8 @@ _DEFINED = {
     "CondMAF": Method("ConditionalMAF", AS_PUBLISHED, settings="authors"),
     "CondRealNVP-tuned": Method("ConditionalRealNVP", OURS, _TUNED_FLOW),
     "CondMAF-tuned": Method("ConditionalMAF", OURS, _TUNED_FLOW),
+    # Of a table of one's own: of the densities that it names, see `kcde.table_model`.
+    STACKED: Method(STACKED, OURS),
 }
 _DEFINED |= {
     f"{name}{ending}": Method("LSCDE", OURS, weights, settings=settings)

@@ -26,7 +26,7 @@ import pandas as pd
 
 import kcde
 from kcde import estimators, methods, model_file, provenance, tabular
-from kcde.estimators import Conformal, Defensive, Quantiles, Standardised
+from kcde.estimators import Conformal, Defensive, Quantiles, Stacked, Standardised
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared.distribution import tails
 from kcde.estimators._shared.floored import Floored
@@ -83,21 +83,36 @@ def unfitted(
 
     What estimates expectations of a continuous y has no density, but quantiles. A density without a
     floor of its own is given a wide t with the weight 1/n, so that no row has almost no density.
+    What is stacked are methods too, by their names in the option `estimators`; by default those
+    that `kcde.compare` scores.
     """
-    why, options = usable(method), dict(options or {})
-    made = methods.make(method, **options)
-    if isinstance(made, LowRankConditional):
+    options = dict(options or {})
+    if issubclass(getattr(estimators, methods.find(method).estimator), LowRankConditional):
         if lower is not None:
             raise ValueError(f"{method} has no density, as a bound of y needs: leave the bound out")
-        made.set_params(**{"regularization": None} | options)
+        made = methods.make(method, **{"regularization": None} | options)
         return Quantiles(made, random_state=seed)
-    if why:
+    if methods.key_of(method) == methods.STACKED:
+        options["estimators"] = [_floored(name, seed, {}) for name in stacked(options)]
+    made = Standardised(_floored(method, seed, options))
+    return made if lower is None else LogScaled(made, lower)
+
+
+def stacked(options: Mapping) -> Sequence[str]:
+    """Return the names of the methods that are stacked."""
+    known = (*methods.CONTENDERS, methods.BASELINE)
+    return options.get("estimators") or [name for name in known if not usable(name)]
+
+
+def _floored(method: str, seed: int, options: Mapping):
+    if why := usable(method):
         raise ValueError(f"{method} cannot be used here: {why}")
+    made = methods.make(method, **options)
     if "random_state" in made.get_params(deep=False):
         made.set_params(**{"random_state": seed} | options)
-    if not isinstance(made, Floored):
-        made = Defensive(made, weight=None, base_std=1.0, heavy_tails=True)
-    return Standardised(made) if lower is None else LogScaled(Standardised(made), lower)
+    if isinstance(made, Floored | Stacked):
+        return made
+    return Defensive(made, weight=None, base_std=1.0, heavy_tails=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -204,6 +219,8 @@ class TableModel:
             weights = frame[self.weight].to_numpy()
         given = self._x_of(frame), checked.columns.target(frame), groups
         self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
+        if mixture := _inside(self.model_, Stacked):
+            self.notes_ += (f"Weights: {', '.join(_weighted(mixture, self.options or {}))}.",)
         self.about_ = {
             "method": methods.shown(methods.key_of(self.method)),
             "columns": asdict(checked.columns),
@@ -211,7 +228,7 @@ class TableModel:
             "training_data_sha256": checked.digest,
             "versions": {"kcde": kcde.__version__, "python": platform.python_version()}
             | {name: version(name) for name in ("numpy", "scipy", "pandas")},
-            "code": _code(self.method),
+            "code": _code(self.method, self.options),
         }
         return self
 
@@ -342,7 +359,7 @@ class TableModel:
         kept = frame[list(dict.fromkeys(keep))]
         frame = frame.drop(columns=[name for name in keep if name not in self.columns_.known])
         usable, said = self.columns_.usable(frame)
-        share = self._share_of_floor()
+        share = _share_of_floor(self.model_)
         asked = [*quantiles, *([] if interval is None else tails(interval))]
         if below := [f"{p:g}" for p in asked if min(p, 1.0 - p) <= 0.5 * share]:
             which = f"the quantiles {', '.join(below)} are about those of y without x"
@@ -373,12 +390,6 @@ class TableModel:
             raise ValueError(f"column {min(twice)!r} is kept and predicted: rename it")
         table = pd.DataFrame(found, index=np.flatnonzero(usable)).reindex(range(len(usable)))
         return pd.concat([kept, table.set_axis(kept.index)], axis=1)
-
-    def _share_of_floor(self) -> float:
-        model = self.model_
-        while model is not None and not isinstance(model, Floored):
-            model = getattr(model, "estimator_", None)
-        return 0.0 if model is None else model.weight_
 
     def _grid(self, frame: pd.DataFrame) -> np.ndarray:
         # Quantiles nearer to the ends are those of the floor.
@@ -422,7 +433,7 @@ class TableModel:
             columns = tabular.Columns.of_plain(about["columns"])
             code, writer = about["code"], about["versions"]["kcde"]
             made = cls(str(about["method"]), columns.y, **arguments)
-            now = _code(made.method)
+            now = _code(made.method, made.options)
         made.model_, made.about_, made.columns_, made.notes_ = model, about, columns, ()
         if code != now:
             said = f"another version of {made.method} (kcde {writer}): fit again if in doubt"
@@ -438,13 +449,40 @@ def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[
     return {template.format(text): values[:, place] for place, text in enumerate(texts)}
 
 
-def require_savable(method: str) -> None:
+def require_savable(method: str, options: Mapping) -> None:
     """Raise `ValueError` for a method whose fit cannot be written, with those that can."""
-    if not unfitted(method, 0).tags.saved:
+    if not all(unfitted(each, 0).tags.saved for each in _parts(method, options)):
         can = ", ".join(name for name in map(methods.shown, _USUAL) if name in savable())
         why = f"a fit of {method} is not made of arrays and numbers alone"
         raise ValueError(f"{why}, so that no model file can hold it; among those that can: {can}")
 
 
-def _code(method: str) -> str:
-    return provenance.digest(provenance.estimator_module(methods.find(method).estimator))
+def _code(method: str, options: Mapping | None) -> str:
+    kinds = (methods.find(each).estimator for each in _parts(method, options or {}))
+    return provenance.digest(*map(provenance.estimator_module, kinds))
+
+
+def _parts(method: str, options: Mapping) -> list[str]:
+    """Return a method, and those that it stacks."""
+    return [method, *(stacked(options) if methods.key_of(method) == methods.STACKED else ())]
+
+
+def _inside(model, kind: type):
+    """Return the first estimator of a kind that others are around, None without one."""
+    while model is not None and not isinstance(model, kind):
+        model = getattr(model, "estimator_", None)
+    return model
+
+
+def _share_of_floor(model) -> float:
+    """Return the share of the density that does not depend on x, but on the spread of y."""
+    if mixture := _inside(model, Stacked):
+        kept = mixture.weights_[mixture.weights_ > 0.0]
+        return float(kept @ [_share_of_floor(each) for each in mixture.estimators_])
+    floored = _inside(model, Floored)
+    return 0.0 if floored is None else floored.weight_
+
+
+def _weighted(mixture: Stacked, options: Mapping) -> list[str]:
+    named = zip(stacked(options), mixture.weights_, strict=True)
+    return [f"{name} {weight:.2f}" for name, weight in named if weight > 0.0]

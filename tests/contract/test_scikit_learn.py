@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from contracted import everything, make
-from kcde.estimators import LSCDE, Conformal, Standardised
+from kcde.estimators import LSCDE, Conformal, Stacked, Standardised
 from kcde.selection import contiguous_folds
 
 EXCEPTIONS = {
@@ -45,8 +45,8 @@ OF_A_CLASS = {
     "NGBoost": ONE_COLUMN,
     "Conformal": {"check_regressor_multioutput": "intervals are of one y"},
     "Defensive": {"check_regressor_multioutput": "the estimator it has by default is of one y"},
-    "QuantileForest": ONE_COLUMN
-    | {"check_estimators_pickle": "the library's trees cannot be read from read-only memory"},
+    "QuantileForest": ONE_COLUMN,
+    "Stacked": ONE_COLUMN,
 }
 """Further checks that a class may fail, with the reason."""
 BY_DRAWS = dict.fromkeys(
@@ -62,6 +62,7 @@ SLOW = ("CDO", "Defensive", "NADE")
 OTHERS = {
     "Standardised": Standardised(make("LinearGaussian")),
     "Conformal": Conformal(make("LSCDE")),
+    "Stacked": Stacked([make("LSCDE"), make("LinearGaussian")], weights=[0.5, 0.5]),
 }
 OTHERS["JPDL"] = make("JPDL", degree=1)
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from kcde import model_file
-from kcde.table_model import TableModel
+from kcde.table_model import TableModel, _share_of_floor, require_savable
 
 
 def table(n=60):
@@ -77,6 +77,28 @@ def test_a_row_far_out_costs_no_more_than_the_floor(method):
     frame = table()
     far = frame[:1].assign(price=frame["price"].mean() + 1e3 * frame["price"].std())
     assert -40.0 < TableModel(method, "price").fit(frame).log_density(far)[0] < -20.0
+
+
+@pytest.mark.parametrize("lower", [None, -100.0])
+def test_what_is_stacked_is_named_with_its_weights_and_has_a_floor(lower, data):
+    names, frame = ["LinearGaussian", "KernelCDE", "MarginalKDE"], table()
+    options = {"estimators": names, "weights": [0.5, 0.25, 0.25]}
+    model = TableModel("Stacked", "price", lower=lower, options=options).fit(frame)
+    assert model.notes_[-1] == "Weights: LinearGaussian 0.50, KernelCDE 0.25, MarginalKDE 0.25."
+    alone = [TableModel(name, "price", lower=lower).fit(frame) for name in names]
+    mixed = np.array(options["weights"]) @ [np.exp(each.log_density(frame)) for each in alone]
+    np.testing.assert_allclose(model.log_density(frame), np.log(mixed))
+    assert _share_of_floor(model.model_) == pytest.approx(0.01)
+    model.save(data / "m.kcde")
+    again = TableModel.load(data / "m.kcde")
+    np.testing.assert_array_equal(again.quantile(frame, [0.1]), model.quantile(frame, [0.1]))
+    assert again.fit(frame).notes_ == model.notes_
+    chosen = TableModel("Stacked", "price", options={"estimators": names, "folds": 3}).fit(frame)
+    assert chosen.notes_[-1].startswith("Weights: ")
+    with pytest.raises(ValueError, match="JDL"):
+        TableModel("Stacked", "price", options={"estimators": ["JDL"]}).fit(frame)
+    with pytest.raises(ValueError, match="file"):
+        require_savable("Stacked", {"estimators": ["CDO-LL", "LinearGaussian"]})
 
 
 @pytest.mark.parametrize("method", ["LinearGaussian", "LikelihoodKCEF"])

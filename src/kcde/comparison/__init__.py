@@ -29,7 +29,7 @@ from kcde.comparison import page, running
 from kcde.comparison.advice import Advice, advise, by_split, ranked
 from kcde.comparison.running import CRPS, LOG_DENSITY, RANDOM, SPLITS, TRAIN_ROWS, Plan
 from kcde.files import staged
-from kcde.methods import BASELINE
+from kcde.methods import BASELINE, CONTENDERS, STACKED
 from kcde.seeding import rng_of
 from kcde.selection import subsample
 from kcde.table_model import TableModel, regardless_of_groups, usable
@@ -139,7 +139,8 @@ def compare(
         Those that it is predicted from; by default all others.
     methods
         Names of methods, see `kcde.methods.key_of`, or `["all"]`; by default the eight of
-        `kcde.comparison.running.CONTENDERS`. The density that ignores x is always one of them.
+        `kcde.methods.CONTENDERS` and the mixture of them, `Stacked`. The density that ignores x is
+        always one of them.
     splits
         Number of splits; the budget may allow fewer, two at least.
     groups
@@ -200,6 +201,9 @@ def compare(
         if reasons:
             say(f"not compared: {'; '.join(f'{each} {why}' for why, each in reasons.items())}")
         rank_by = CRPS if tabular.has_ties(checked) else LOG_DENSITY
+        if rank_by == CRPS and STACKED in names:
+            names.remove(STACKED)
+            absent[STACKED] = "is weighted by log densities, which ties of y spoil"
         run = running.run(plan, names, budget, say, jobs, rank_by)
         run.skipped |= absent
     by_splits = by_split(run)
@@ -209,6 +213,7 @@ def compare(
         say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
         fitted = {"groups": groups, "levels": [name for name in used if name in levels]}
+        fitted["options"] = run.stack if advice.method == STACKED else None
         model = TableModel(advice.method, y, used, **fitted, missing=missing, lower=lower)
         some = subsample(len(checked.frame), TRAIN_ROWS, rng_of("own", "all rows"))
         model.fit_checked(replace(checked, frame=checked.frame.iloc[some]))
@@ -222,7 +227,8 @@ def compare(
 def _compared(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
     """Return the methods that are compared, the baseline first, and why others are not."""
     if names is None or list(names) == ["all"]:
-        known = running.all_methods() if names else [BASELINE, *running.CONTENDERS]
+        known = running.all_methods() if names else [BASELINE, *CONTENDERS]
+        known = [*known, STACKED]
         absent = {name: why for name in known if (why := usable(name))}
         return [name for name in known if name not in absent], absent
     if wrong := [f"{name}: {why}" for name in names if (why := usable(name))]:

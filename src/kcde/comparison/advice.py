@@ -7,7 +7,8 @@ The rule:
 2. The first is advised, unless another is equivalent and loses less on the worst twentieth of the
    test rows. Equivalent: with 95% confidence it is behind by less than 0.02 nats. Loses less: with
    95% confidence, at 100 test rows or more in all splits together, and where y has no ties.
-   Confidence is that of the corrected resampled t-test (Nadeau and Bengio 2003).
+   Confidence is that of the corrected resampled t-test (Nadeau and Bengio 2003). Where the first is
+   the mixture `Stacked`, the best single method that is equivalent takes its place.
 3. No method is advised yet where one that was asked for could not be scored for want of time, where
    fewer than 100 test rows were scored in all, where one that is better than the first on some
    split may be so in the mean by 0.02 nats or more, not to be excluded with 85% confidence, or
@@ -20,6 +21,7 @@ Of CRPS a fiftieth of that of the first stands for the 0.02 nats. So fewer rows 
 advice, and never in another method than the first.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +29,7 @@ import pandas as pd
 from scipy import special
 
 from kcde.comparison.running import CRPS, FAILED, FORWARD, GROUPS, LOG_DENSITY, REMEDY, Plan, Run
-from kcde.methods import BASELINE
+from kcde.methods import BASELINE, STACKED
 from kcde.metrics import COVERAGES, paired_t_test
 from kcde.seeding import rng_of
 from kcde.table_model import savable
@@ -150,7 +152,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
         others = wide[sound.index].drop(columns=BASELINE)
         if (_upper(others.sub(wide[BASELINE], axis=0), overlap) < margin).all():
             why = f"no method is better than this one, which ignores x, by {margin:.2g} or more"
-            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, sound, plan)}.")
+            return Advice(
+                BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, sound, plan, run)}."
+            )
         nearest = others.columns[0] if first.name == BASELINE else first.name
         test = paired_t_test(wide[nearest], wide[BASELINE], overlap)
         if first.name == BASELINE or test.p_value >= SIGNIFICANCE:
@@ -161,7 +165,8 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     above = wide[sound.index[1:]].sub(wide[first.name], axis=0)
     # Where a method is always behind, a split on which it is far behind makes its mean no better.
     better = _upper(above, overlap, 1.0 - CONFIDENCE)[(above > 0.0).any()]
-    if len(rivals := better[better >= margin].index):
+    rivals = better[better >= margin].index
+    if len(rivals) and first.name != STACKED:
         unit = "nats" if rank_by == LOG_DENSITY else "in CRPS"
         more = f"{_listed(rivals)} may be better than it, by up to {better.max():.2g} {unit}"
         return _none(f"{first.name} is the first so far, but {more}", grow)
@@ -170,18 +175,22 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
         risk = splits.pivot(index="split", columns="method", values=WORST_LOSS)
         behind = _upper(-above, overlap)
         riskier = _upper(risk[above.columns].sub(risk[first.name], axis=0), overlap)
-        equals = above.columns[(behind < margin) & (riskier < 0.0)]
-        if len(equals):
-            taken = sound.loc[min(equals, key=sound[WORST_LOSS].get)]
+        equals = above.columns[behind < margin]
+        safer = above.columns[(behind < margin) & (riskier < 0.0)]
+        if first.name == STACKED and len(equals):
+            taken = sound.loc[equals[0]]
+        elif len(safer):
+            taken = sound.loc[min(safer, key=sound[WORST_LOSS].get)]
     said = [_why(taken, first, sound, run, rank_by)]
     if BASELINE in sound.index:
         said.append(f"it is {_difference(taken, baseline, rank_by)} than {BASELINE}, without x")
     else:
         said.append(f"what x is worth is not known without {BASELINE}, which ignores it")
-    said.append(_details(taken, sound, plan))
+    said.append(_details(taken, sound, plan, run))
     if len(run.behind):
         said.append(f"{_listed(list(run.behind))}: scored on fewer rows alone")
-    return Advice(taken.name, f"Take {taken.name}: {'; '.join(said)}.")
+    name = taken.name if taken.name != STACKED else f"{STACKED}, the mixture {in_parts(run.stack)}"
+    return Advice(taken.name, f"Take {name}: {'; '.join(said)}.")
 
 
 def _none(why: str, remedy: str) -> Advice:
@@ -199,10 +208,13 @@ def _why(taken, first, sound: pd.DataFrame, run: Run, rank_by: str) -> str:
     if len(sound) == 1:
         return "no other method has scores"
     if taken.name != first.name:
+        why = "is one method in place of a mixture"
+        if first.name != STACKED:
+            losses = f"{taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats"
+            why = f"loses less on the worst twentieth of rows ({losses})"
+        apart = _difference(taken, first, rank_by)
         return (
-            f"it is equivalent to {first.name}, the first by {_NAMES[rank_by]} "
-            f"({_difference(taken, first, rank_by)}), and loses less on the worst twentieth of "
-            f"rows ({taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats)"
+            f"it is equivalent to {first.name}, the first by {_NAMES[rank_by]} ({apart}), and {why}"
         )
     second, share = sound.iloc[1], first["first_share"]
     return (
@@ -220,9 +232,17 @@ def _difference(row, other, rank_by: str) -> str:
     return f"{abs(gain):.2g} {unit} {'better' if gain >= 0 else 'worse'}"
 
 
-def _details(taken, sound: pd.DataFrame, plan: Plan) -> str:
+def in_parts(stack: Mapping) -> str:
+    """Return the methods of a mixture with their weights."""
+    weighted = zip(stack["estimators"], stack["weights"], strict=True)
+    return ", ".join(f"{weight:.2f} {name}" for name, weight in weighted)
+
+
+def _details(taken, sound: pd.DataFrame, plan: Plan, run: Run) -> str:
     """Return widths and coverage of a method, and what is to be done about them or a file."""
     held, can = taken["coverage_90"], savable()
+    if run.stack is not None and not set(run.stack["estimators"]) <= set(can):
+        can.remove(STACKED)
     width, error = in_units(taken["width_90"]), in_units(taken["error"])
     said = f"its 90% intervals are typically {width} wide and hold {held:.0%} of held-out rows"
     said += f", its typical error is {error}"

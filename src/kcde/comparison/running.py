@@ -7,7 +7,8 @@ share of the time that is left, or twice what it is declared to need where that 
 further step has four times as many rows, until all; it is done by the methods for which there is
 time, if the first so far is one of them. Others are left at the size that they reached. At last all
 methods of the last step do further splits, as many as there is time for with all of them, so that
-every method has the same splits.
+every method has the same splits. These then weight a mixture of the methods without a failed split;
+it is scored on each split with the weights that the rows held out by the others give.
 
 Splits are scored in processes of their own, which can be stopped when the time is up. What is done
 is kept in the folder of the plan, and a stopped comparison goes on from it.
@@ -37,9 +38,10 @@ import kcde
 from kcde import estimators, methods, tabular
 from kcde.arrays import to_numpy
 from kcde.estimators import estimator_names
+from kcde.estimators.stacked import stacking_weights
 from kcde.experiments.base import FAILURES
 from kcde.files import atomic, read_arrays, read_object
-from kcde.methods import BASELINE
+from kcde.methods import BASELINE, CONTENDERS, STACKED
 from kcde.metrics import COVERAGES
 from kcde.scores import digest_of_arrays
 from kcde.seeding import rng_of, seed_of
@@ -285,10 +287,6 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
 FIRST_ROWS, GROWTH, FIRST_SPLITS = 500, 4, 2
 """Training rows and splits of the first step, and how many times the rows of one the next has."""
 
-CONTENDERS = ("LikelihoodKCEF", "QuantileForest", "LinearGaussian", "ResidualKDE")
-CONTENDERS += ("GaussianProcess-ML", "KCEF-LL-defensive", "NGBoost", "NADE")
-"""What is compared by default beside the density that ignores x, the most useful first."""
-
 LOG_DENSITY, CRPS = "log_density", "crps"
 """What methods are ranked by: the held-out log density in nats, higher is better, or, where y has
 ties, the continuous ranked probability score in the units of y, lower is better."""
@@ -314,11 +312,11 @@ class Scored(NamedTuple):
     arrays: dict[str, np.ndarray]
 
 
-def score(method: str, plan: Plan, rows: int, number: int) -> Scored:
+def score(method: str, plan: Plan, rows: int, number: int, options: dict | None = None) -> Scored:
     """Fit to so many rows of one split and score it; what fails is a result with its reason."""
     start = time.perf_counter()
     seed, split = seed_of("own", "split", number) % 2**32, plan.splits[number]
-    model = unfitted(method, seed, lower=plan.lower)
+    model = unfitted(method, seed, options, lower=plan.lower)
     split = limited(split, rows, max(2 * rows, _ROWS), number)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:
@@ -327,8 +325,8 @@ def score(method: str, plan: Plan, rows: int, number: int) -> Scored:
     except (*FAILURES, RuntimeError, MemoryError) as error:
         detail = " ".join(f"{type(error).__name__}: {error}".split())
         said, arrays = {"status": FAILED, "detail": detail}, {}
-    sizes = {"n_train": len(split.train), "n_test": len(split.test)}
-    return Scored(said | sizes | {"seconds": time.perf_counter() - start}, arrays)
+    about = {"n_train": len(split.train), "n_test": len(split.test), "options": options}
+    return Scored(said | about | {"seconds": time.perf_counter() - start}, arrays)
 
 
 def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
@@ -417,6 +415,8 @@ class Run:
         Method to what it gave on each of these.
     behind
         Method to the training rows that it reached, fewer than `rows`, and to its scores there.
+    stack
+        Options of the mixture that all splits weight, None without one.
     """
 
     rows: int = 0
@@ -424,6 +424,7 @@ class Run:
     splits: list[int] = field(default_factory=list)
     scores: dict[str, list[Scored]] = field(default_factory=dict)
     behind: dict[str, tuple[int, list[Scored]]] = field(default_factory=dict)
+    stack: dict | None = None
 
 
 class Workers:
@@ -438,8 +439,11 @@ class Workers:
         """Seconds, not below 0."""
         return max(0.0, self._end - time.monotonic())
 
-    def score(self, method: str, rows: int, numbers: Sequence[int], seconds: float) -> str:
-        """Score splits in some seconds; return what went wrong with a process, "" if nothing."""
+    def score(self, method, rows: int, numbers: Sequence[int], seconds: float, options=None) -> str:
+        """Score splits in some seconds; return what went wrong with a process, "" if nothing.
+
+        `options` has those of each number.
+        """
         # Of joblib's own packages: scripts need no guard of their main part, and processes can
         # be ended while they work.
         from joblib.externals.loky import ProcessPoolExecutor
@@ -451,7 +455,8 @@ class Workers:
             done, late = wait([self._pool.submit(work) for _ in range(self.jobs)], self.left)
             errors = [error for future in done if (error := future.exception())]
         if not (late or errors):
-            futures = [self._pool.submit(work, method, self._plan, rows, i) for i in numbers]
+            asked = [(method, self._plan, rows, i, (options or {}).get(i)) for i in numbers]
+            futures = [self._pool.submit(work, *each) for each in asked]
             limit = min(seconds, self.left)
             done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
             errors = [error for future in done if (error := future.exception())]
@@ -467,11 +472,11 @@ class Workers:
             self._pool = None
 
 
-def work(method: str | None = None, plan: Plan | None = None, rows: int = 0, number: int = 0):
+def work(method=None, plan: Plan | None = None, rows: int = 0, number: int = 0, options=None):
     """Score a split and keep the result, in a process of its own."""
     warnings.simplefilter("ignore")
     if plan is not None:
-        write(plan, method, rows, number, score(method, plan, rows, number))
+        write(plan, method, rows, number, score(method, plan, rows, number, options))
 
 
 def run(
@@ -488,6 +493,7 @@ def run(
     """
     # A worker whose memory has grown is replaced, which is no matter.
     warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
+    stack, names = STACKED in names, [name for name in names if name != STACKED]
     steps, workers, found = sizes(plan), Workers(plan, budget, jobs), Run()
     found.rows, found.splits = steps[0], list(range(min(FIRST_SPLITS, len(plan.splits))))
     reached = {}
@@ -506,7 +512,9 @@ def run(
                 break
             found.rows = rows
         compared = [name for name in reached if reached[name] == found.rows]
-        first, found.splits = found.splits, _further(plan, compared, found, workers, say)
+        first = found.splits
+        found.splits = _further(plan, compared, found, workers, say, 1 + stack)
+        stacked = _stacked(plan, compared, found, workers, say) if stack else []
     finally:
         workers.stop()
     for name, rows in reached.items():
@@ -516,6 +524,8 @@ def run(
             found.scores[name] = scores
         else:
             found.behind[name] = (rows, scores)
+    if stacked:
+        found.scores[STACKED] = stacked
     return found
 
 
@@ -589,14 +599,17 @@ def _first(plan, names: Sequence[str], found: Run, rank_by: str) -> str | None:
     return max(values, key=values.get, default=None)
 
 
-def _further(plan, compared, found: Run, workers: Workers, say) -> list[int]:
-    """Score as many further splits as there is time for with all methods; return all splits."""
+def _further(plan, compared, found: Run, workers: Workers, say, times: int) -> list[int]:
+    """Score as many further splits as there is time for with all methods; return all splits.
+
+    There is where so many times their seconds are left.
+    """
 
     def needed(numbers: Sequence[int]) -> float:
         missing = (len(_missing(plan, name, found.rows, numbers)) for name in compared)
         rounds = (math.ceil(count / workers.jobs) for count in missing)
         seconds = (_seconds(plan, name, found.rows) for name in compared)
-        return _SAFETY * sum(each * k for each, k in zip(seconds, rounds, strict=True))
+        return _SAFETY * times * sum(each * k for each, k in zip(seconds, rounds, strict=True))
 
     if not compared:
         return found.splits
@@ -613,6 +626,35 @@ def _further(plan, compared, found: Run, workers: Workers, say) -> list[int]:
     if len(splits) < len(plan.splits):
         say(f"{len(splits)} of {len(plan.splits)} splits within the budget")
     return splits
+
+
+def _stacked(plan, compared, found: Run, workers: Workers, say) -> list[Scored]:
+    """Score the mixture of the methods that failed on no split; return none without time for it."""
+    done = {name: [read(plan, name, found.rows, i) for i in found.splits] for name in compared}
+    sound = [name for name in done if all(each.said["status"] == OK for each in done[name])]
+    if len(sound) < 2:
+        return []
+    held = [
+        np.stack([done[name][place].arrays["log_density"] for name in sound], axis=1)
+        for place in range(len(found.splits))
+    ]
+
+    def weighted(tables: Sequence[np.ndarray]) -> dict:
+        weights = stacking_weights(np.concatenate(tables)).round(3).tolist()
+        kept = [(name, w) for name, w in zip(sound, weights, strict=True) if w]
+        return {"estimators": [name for name, _ in kept], "weights": [w for _, w in kept]}
+
+    options = {i: weighted(held[:k] + held[k + 1 :]) for k, i in enumerate(found.splits)}
+    scored = {i: read(plan, STACKED, found.rows, i) for i in found.splits}
+    if missing := [i for i, x in scored.items() if x is None or x.said["options"] != options[i]]:
+        trouble = workers.score(STACKED, found.rows, missing, workers.left, options)
+        scored = {i: read(plan, STACKED, found.rows, i) for i in found.splits}
+    if any(x is None or x.said["options"] != options[i] for i, x in scored.items()):
+        found.skipped[STACKED] = trouble or "no time was left for it"
+        return []
+    found.stack = weighted(held)
+    say(f"{STACKED}: {_pace(plan, STACKED, found.rows)} ({in_words(workers.left)} left)")
+    return list(scored.values())
 
 
 def _missing(plan: Plan, method: str, rows: int, numbers: Sequence[int]) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from kcde.names import ESTIMATORS, estimator_module
 
-_WRAPPERS = ("Conformal", "Quantiles", "Standardised")
+_WRAPPERS = ("Conformal", "Quantiles", "Stacked", "Standardised")
 
 
 def estimator_names() -> list[str]:

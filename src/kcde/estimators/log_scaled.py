@@ -4,12 +4,12 @@ import numpy as np
 from sklearn.base import clone
 
 from kcde.arrays import array_namespace
-from kcde.estimators._shared.distribution import Distribution
+from kcde.estimators._shared.distribution import DRAWS, Distribution, crps_of_draws
 from kcde.estimators._shared.rows import about_rows, by_blocks, check_pairs
 from kcde.estimators.standardised import Wrapper
 from kcde.seeding import rng_of
 
-_DRAWS, _BEYOND = 500, 10.0
+_BEYOND = 10.0
 
 
 class LogScaled(Wrapper):
@@ -102,14 +102,13 @@ class LogScaled(Wrapper):
     def crps(self, X, Y):
         """Return the CRPS of pairs, shape (n,), E|Y - y| - E|Y - Y'|/2 over 500 draws of each x."""
         X, Y = self._check_pair(X, Y)
-        xp, rng = array_namespace(X), rng_of("crps")
-        weights = xp.asarray(2.0 * np.arange(_DRAWS) - _DRAWS + 1.0) / (_DRAWS * (_DRAWS - 1))
+        rng = rng_of("crps")
 
         def of(rows):
-            draws = xp.sort(self.sample(X[rows, :], _DRAWS, rng)[:, :, 0], axis=1)
-            return xp.mean(xp.abs(draws - Y[rows, :]), axis=1) - draws @ weights
+            draws = self.sample(X[rows, :], DRAWS, rng)[:, :, 0]
+            return crps_of_draws(draws, Y[rows, 0])
 
-        return by_blocks(of, X.shape[0], _DRAWS, like=X)
+        return by_blocks(of, X.shape[0], DRAWS, like=X)
 
     def cdf_and_crps(self, X, Y) -> tuple:
         """Return `cdf` and `crps`, shape (n,) each."""

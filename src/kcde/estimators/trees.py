@@ -10,7 +10,12 @@ from scipy.sparse import csr_array
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, column_std, some_columns
+from kcde.estimators._shared.rows import (
+    LARGEST_IN_FLOAT32,
+    by_blocks,
+    column_std,
+    some_columns,
+)
 from kcde.estimators.base import Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
@@ -61,8 +66,6 @@ class NGBoost(WeightedRows, NormalResiduals):
     ----------
     stages_
         Value used, given or chosen.
-    boosting_
-        The fitted `NGBRegressor`, of y with mean 0 and standard deviation 1.
     cv_results_
         Mean held-out log density of standardised y, `score`, after each stage.
 
@@ -83,7 +86,7 @@ class NGBoost(WeightedRows, NormalResiduals):
         "likelihood of a held-out fifth, then all rows boosted as often"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, grouped=True, several_y=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, grouped=True, several_y=False)
     _needs: ClassVar[tuple[str, ...]] = ("trees", "ngboost")
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
@@ -105,7 +108,10 @@ class NGBoost(WeightedRows, NormalResiduals):
         X, z = some_columns(X), (Y[:, 0] - self._centre) / self._scale
         self.cv_results_ = {}
         self.stages_ = self._choose(X, z) if self.stages is None else self.stages
-        self.boosting_ = self._regressor(self.stages_).fit(X, z, sample_weight=self._weights)
+        model = self._regressor(self.stages_).fit(X, z, sample_weight=self._weights)
+        trees = [tree.tree_ for stage in model.base_models for tree in stage]
+        self._trees, self._values = Trees(trees), np.concatenate([t.value[:, 0, 0] for t in trees])
+        self._start, self._steps = np.array(model.init_params), np.array(model.scalings)
 
     def _choose(self, X: np.ndarray, z: np.ndarray) -> int:
         """Return the number of stages with the largest likelihood of a fifth of the rows."""
@@ -139,9 +145,12 @@ class NGBoost(WeightedRows, NormalResiduals):
         )
 
     def _line(self, X):
-        found = self.boosting_.pred_dist(some_columns(X)).params
-        location, scale = self._centre + self._scale * found["loc"], self._scale * found["scale"]
-        return location[:, None], scale[:, None]
+        values = self._values[self._trees.leaves(some_columns(X))].reshape(len(X), -1, 2)
+        found = np.tile(self._start, (len(X), 1))
+        for stage, step in enumerate(self._steps):
+            found -= self.learning_rate * values[:, stage] * step
+        location, scale = found[:, :1], np.exp(found[:, 1:])
+        return self._centre + self._scale * location, self._scale * scale
 
 
 LEAVES = (2, 5, 10, 20)
@@ -189,8 +198,6 @@ class QuantileForest(WeightedRows, GaussianMixture):
 
     Attributes
     ----------
-    forest_
-        The fitted `RandomForestQuantileRegressor`.
     min_samples_leaf_, bandwidth_y_
         Values used, given or chosen.
     cv_results_
@@ -214,7 +221,7 @@ class QuantileForest(WeightedRows, GaussianMixture):
         "each y (0.01…2 standard deviations in 33 steps) by out-of-bag likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False, several_y=False)
+    tags: ClassVar[Tags] = Tags(array_api=False, several_y=False)
     _needs: ClassVar[tuple[str, ...]] = ("trees", "quantile_forest")
     largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
 
@@ -243,8 +250,10 @@ class QuantileForest(WeightedRows, GaussianMixture):
             best = best_index(score)
             factors = np.array([width[0] for width in widths]) / std[0]
             self.cv_results_ = {"min_samples_leaf": sizes, "factor": factors, "score": score}
-        self._forest = forests[best[0]]
-        self.forest_, self.min_samples_leaf_ = self._forest.model, int(sizes[best[0]])
+        chosen = forests[best[0]]
+        self._trees, shares = chosen.trees, chosen.shares
+        self._shares = shares.data, shares.indices, shares.indptr
+        self.min_samples_leaf_ = int(sizes[best[0]])
         self._centres, self._sigma = Y, widths[best[1]]
         self.bandwidth_y_ = float(self._sigma[0])
 
@@ -262,30 +271,25 @@ class QuantileForest(WeightedRows, GaussianMixture):
     def _log_weights(self, X):
         n = len(self._centres)
         require_memory(X, f"weights of {n} rows at x", len(X), lambda rows: 3 * rows * n)
-        return log_where_positive(self._forest.weights(some_columns(X)))
+        leaves = self._trees.leaves(some_columns(X))
+        shares = csr_array(self._shares, shape=(self._trees.count, n))
+        return log_where_positive(_mean_shares(shares, leaves, np.ones(leaves.shape, dtype=bool)))
 
 
 class _Forest:
     """A grown forest, with the shares of the rows of its bootstrap samples in their leaves."""
 
     def __init__(self, model, X: np.ndarray, weights: np.ndarray):
-        self.model, self._row_weights = model, weights
-        sizes = [tree.tree_.node_count for tree in model.estimators_]
-        self._offsets, self._nodes = np.cumsum([0, *sizes[:-1]]), sum(sizes)
-        self._leaves = self._leaves_of(X)
+        self.trees, self._row_weights = Trees([each.tree_ for each in model.estimators_]), weights
+        self._leaves = self.trees.leaves(X)
         drawn = model.estimators_samples_
         nodes = np.concatenate([self._leaves[own, t] for t, own in enumerate(drawn)])
-        rows, shape = np.concatenate(drawn), (self._nodes, len(X))
-        size = np.bincount(nodes, weights[rows], minlength=self._nodes)
-        self._shares = csr_array((weights[rows] / size[nodes], (nodes, rows)), shape=shape)
+        rows, shape = np.concatenate(drawn), (self.trees.count, len(X))
+        size = np.bincount(nodes, weights[rows], minlength=self.trees.count)
+        self.shares = csr_array((weights[rows] / size[nodes], (nodes, rows)), shape=shape)
         self._unseen = np.ones(self._leaves.shape, dtype=bool)
         for t, own in enumerate(drawn):
             self._unseen[own, t] = False
-
-    def weights(self, X: np.ndarray) -> np.ndarray:
-        """Return w_i(x), shape (n_x, n)."""
-        leaves = self._leaves_of(X)
-        return self._mean_shares(leaves, np.ones(leaves.shape, dtype=bool))
 
     def out_of_bag(self, Y: np.ndarray, widths: list[np.ndarray]) -> np.ndarray:
         """Return the mean log density of the rows that some tree has not seen, for each bandwidth.
@@ -296,16 +300,50 @@ class _Forest:
         if not len(rows):
             raise ValueError("every tree has every row in its sample: grow more trees, or add rows")
         squares = (Y[rows] - Y.T) ** 2
-        log_weights = log_where_positive(self._mean_shares(self._leaves[rows], self._unseen[rows]))
+        shares = _mean_shares(self.shares, self._leaves[rows], self._unseen[rows])
+        log_weights = log_where_positive(shares)
         terms = (log_weights - 0.5 * squares / width**2 - log_volume(width) for width in widths)
         own = self._row_weights[rows]
         return np.array([np.average(logsumexp(each, axis=1), weights=own) for each in terms])
 
-    def _leaves_of(self, X: np.ndarray) -> np.ndarray:
-        return self.model.apply(X) + self._offsets
 
-    def _mean_shares(self, leaves: np.ndarray, counted: np.ndarray) -> np.ndarray:
-        rows = np.nonzero(counted)[0]
-        values = 1.0 / counted.sum(axis=1)[rows]
-        shape = len(leaves), self._nodes
-        return (csr_array((values, (rows, leaves[counted])), shape=shape) @ self._shares).toarray()
+def _mean_shares(shares: csr_array, leaves: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """Return the mean over the counted leaves of each row, (n_x, n), of shares (nodes, n)."""
+    rows = np.nonzero(counted)[0]
+    values = 1.0 / counted.sum(axis=1)[rows]
+    shape = len(leaves), shares.shape[0]
+    return (csr_array((values, (rows, leaves[counted])), shape=shape) @ shares).toarray()
+
+
+class Trees:
+    """The splits of scikit-learn's trees as arrays, which a model file can hold.
+
+    Nodes of all trees are numbered through, `count` in all.
+    """
+
+    def __init__(self, trees: Sequence):
+        sizes = [tree.node_count for tree in trees]
+        self._roots, self.count = np.cumsum([0, *sizes[:-1]]), sum(sizes)
+        self._depth = max(tree.max_depth for tree in trees)
+        feature = np.concatenate([tree.feature for tree in trees])
+        self._threshold = np.concatenate([tree.threshold for tree in trees])
+        below = [np.stack([tree.children_left, tree.children_right], axis=1) for tree in trees]
+        below = np.concatenate(below) + np.repeat(self._roots, sizes)[:, None]
+        # A leaf is below itself, so that all paths have one length.
+        leaf = feature < 0
+        below[leaf] = np.flatnonzero(leaf)[:, None]
+        self._below, self._feature = below, np.maximum(feature, 0)
+
+    def leaves(self, X: np.ndarray) -> np.ndarray:
+        """Return the node of each row that has no other below it, shape (n, trees)."""
+        X = X.astype(np.float32)  # as the trees have seen it
+
+        def of(rows):
+            at, own = np.tile(self._roots, (rows.stop - rows.start, 1)), X[rows]
+            numbers = np.arange(len(own))[:, None]
+            for _ in range(self._depth):
+                right = own[numbers, self._feature[at]] > self._threshold[at]
+                at = self._below[at, right.astype(int)]
+            return at
+
+        return by_blocks(of, len(X), len(self._roots), like=X)

@@ -107,7 +107,7 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     narrow = compared(SCORES, covered={"LSCDE": 0.7})[1].sentence
     assert "0.9 nats better than MarginalKDE" in narrow
     assert "kcde fit --time-column when --conformal" in narrow
-    unsaved = {"MarginalKDE": SCORES["MarginalKDE"], "NGBoost": SCORES["LSCDE"]}
+    unsaved = {"MarginalKDE": SCORES["MarginalKDE"], "CDO-LL": SCORES["LSCDE"]}
     assert "cannot be saved" in compared(unsaved)[1].sentence
     assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
     assert "KCEF may be better than it, by up to 0.03 nats" in compared(RIVAL)[1].sentence

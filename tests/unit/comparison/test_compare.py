@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 
 import kcde
+from kcde import comparison
 from kcde.cli import duration, names
 from kcde.comparison import page, running
 from kcde.comparison.advice import by_split
 from kcde.estimators._shared import rows
+from kcde.estimators.stacked import stacking_weights
 from kcde.memory import InsufficientMemory
-from kcde.methods import key_of, shown
+from kcde.methods import BASELINE, STACKED, key_of, shown
 from kcde.tabular import check
 
 GP = "GaussianProcess-ML"
@@ -118,6 +120,29 @@ def test_a_stopped_comparison_goes_on(found, monkeypatch):
         kcde.compare(table(50), "price", **options)
 
 
+def test_a_mixture_is_scored_with_the_weights_that_the_other_splits_give(tmp_path, monkeypatch):
+    asked = {"methods": ["LinearGaussian", "KernelCDE", STACKED], "splits": 3, "out": tmp_path}
+    made = kcde.compare(table(), "price", **asked)
+    scores, said = made.run.scores, [each.said for each in made.run.scores[STACKED]]
+    parts = [BASELINE, "LinearGaussian", "KernelCDE"]
+    held = [np.stack([scores[m][i].arrays["log_density"] for m in parts], 1) for i in range(3)]
+    for i, others in enumerate(([1, 2], [0, 2], [0, 1])):
+        weights = stacking_weights(np.concatenate([held[j] for j in others])).round(3)
+        options = said[i]["options"]
+        assert options["estimators"] == [m for m, w in zip(parts, weights, strict=True) if w]
+        assert options["weights"] == weights[weights > 0].tolist()
+        mixed = np.log(np.exp(held[i]) @ weights / weights.sum())
+        np.testing.assert_allclose(scores[STACKED][i].arrays["log_density"], mixed)
+    whole = stacking_weights(np.concatenate(held)).round(3)
+    assert made.run.stack["weights"] == whole[whole > 0].tolist()
+    with monkeypatch.context() as patch:
+        patch.setattr(running.Workers, "score", None)  # nothing is left to do
+        kcde.compare(table(), "price", **asked)
+    rounded = table().assign(price=lambda f: f["price"].round())
+    tied = kcde.compare(rounded, "price", methods=asked["methods"][1:], splits=2)
+    assert STACKED in tied.run.skipped
+
+
 def test_every_method_is_listed_once_and_can_be_compared():
     listed = running.all_methods()
     assert len(set(listed)) == len(listed) >= 14
@@ -140,7 +165,7 @@ def test_options_that_contradict_are_refused(options, word):
 
 
 def test_methods_whose_library_is_missing_are_said_in_one_line(monkeypatch):
-    monkeypatch.setattr(running, "CONTENDERS", ("LinearGaussian", "NGBoost", "NADE"))
+    monkeypatch.setattr(comparison, "CONTENDERS", ("LinearGaussian", "NGBoost", "NADE"))
     monkeypatch.setattr(rows, "find_spec", lambda module: None)
     said = []
     made = kcde.compare(table(), "price", splits=3, say=said.append)

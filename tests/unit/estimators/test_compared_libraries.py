@@ -18,9 +18,9 @@ def bent(rng, n=80):
     return X, np.sin(2.0 * X[:, :1]) + (0.2 + 0.3 * (X[:, :1] > 0)) * rng.normal(size=(n, 1))
 
 
-def weights_by_hand(model, X, x, trees):
+def weights_by_hand(forest, X, x, trees):
     """Meinshausen's equation 5, tree by tree, over the rows of each bootstrap sample."""
-    found, forest = np.zeros(len(X)), model.forest_
+    found = np.zeros(len(X))
     for t in trees:
         tree, drawn = forest.estimators_[t], np.asarray(forest.estimators_samples_[t])
         leaves = tree.apply(np.vstack([X[drawn], x]).astype(np.float32))
@@ -32,20 +32,21 @@ def weights_by_hand(model, X, x, trees):
 def test_weights_are_those_of_the_paper_and_their_mean_that_of_the_library(rng):
     X, Y = bent(rng, 30)
     model = QuantileForest(3, 0.2, trees=8).fit(X, Y)
+    forest = model._grown(X, Y, 3)
     new = rng.normal(size=(4, 2))
-    expected = [weights_by_hand(model, X, x, range(8)) for x in new]
+    expected = [weights_by_hand(forest, X, x, range(8)) for x in new]
     np.testing.assert_allclose(model.weights_at(new), expected)
     mixed = expected @ norm.pdf(0.3, Y.T, 0.2).T
     np.testing.assert_allclose(np.exp(model.log_density_at([[0.3]])(new)), mixed)
     # A regression forest predicts the mean of the leaves of its trees.
-    leaves = np.mean([tree.predict(new) for tree in model.forest_.estimators_], axis=0)
+    leaves = np.mean([tree.predict(new) for tree in forest.estimators_], axis=0)
     np.testing.assert_allclose(model.mean(new)[:, 0], leaves)
 
 
 def test_leaves_and_bandwidth_have_the_largest_out_of_bag_likelihood(rng):
     X, Y = bent(rng, 24)
     model = QuantileForest(trees=8).fit(X, Y)
-    score, forest = model.cv_results_["score"], model.forest_
+    score, forest = model.cv_results_["score"], model._grown(X, Y, model.min_samples_leaf_)
     i, j = np.unravel_index(np.argmax(score), score.shape)
     assert model.min_samples_leaf_ == model.cv_results_["min_samples_leaf"][i]
     assert model.bandwidth_y_ == pytest.approx(model.cv_results_["factor"][j] * Y.std())
@@ -53,7 +54,7 @@ def test_leaves_and_bandwidth_have_the_largest_out_of_bag_likelihood(rng):
     for row in range(24):
         unseen = [t for t in range(8) if row not in forest.estimators_samples_[t]]
         if unseen:
-            weights = weights_by_hand(model, X, X[row], unseen)
+            weights = weights_by_hand(forest, X, X[row], unseen)
             assert weights[row] == 0.0
             logs.append(np.log(weights @ norm.pdf(Y[row, 0], Y[:, 0], model.bandwidth_y_)))
     assert score[i, j] == pytest.approx(np.mean(logs))

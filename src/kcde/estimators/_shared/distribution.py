@@ -14,6 +14,8 @@ _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, abo
 _NODES = 40  # of a panel, after the first doublings
 _REMEMBERED = 1 << 25  # numbers
 
+DRAWS = 500
+"""Of each x, for the CRPS of a density that has no quicker way."""
 
 _ENDS, _POINTS, _MOST_CURVES = (0.001, 0.999), 400, 20  # of a picture
 
@@ -334,6 +336,14 @@ class Distribution(RowChecks):
     def _log_relative_at(self, Y):
         """Return a function X -> log p(Y|X) up to a constant for each x; see `log_density_at`."""
         return self.log_density_at(Y)
+
+
+def crps_of_draws(draws, y):
+    """Return E|Y - y| - E|Y - Y'|/2, shape (n,), over draws (n, k) of each x, for y (n,)."""
+    xp, k = array_namespace(draws), draws.shape[1]
+    draws = xp.sort(draws, axis=1)
+    weights = xp.asarray(2.0 * np.arange(k) - k + 1.0) / (k * (k - 1))
+    return xp.mean(xp.abs(draws - y[:, None]), axis=1) - draws @ weights
 
 
 def _renormalised(model, f: Callable, X):
