@@ -6,6 +6,7 @@ A command imports numpy, pandas or scipy inside, so that
 
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import re
@@ -55,11 +56,11 @@ def numbers(text: str, option: str) -> tuple[float, ...]:
     ValueError
         If the text is not a list of numbers, each once.
     """
-    try:
-        return tuple(map(float, names(text, option)))
-    except ValueError:
-        said = f"{option} must list numbers, each once, as 0.5,1e-3; got {text}"
-        raise ValueError(said) from None
+    with suppress(ValueError):
+        found = tuple(map(float, names(text, option)))
+        if all(map(math.isfinite, found)):
+            return found
+    raise ValueError(f"{option} must list numbers, each once, as 0.5,1e-3; got {text}")
 
 
 def json_object(text: str, option: str, example: str) -> dict:
@@ -248,7 +249,8 @@ def predict_command(
     kept = _listed(keep, "--keep")
     words = [*fitted.about_.get("na", ()), *na]
     reading = _reading(delimiter, decimal, [*fitted.columns_.text, *kept], words)
-    frame = tabular.read(data, **reading)
+    used = {fitted.columns_.y, *(column.name for column in fitted.columns_.x)}
+    frame = tabular.read(data, **reading, verbatim=set(kept) - used)
     asked = {"interval": interval, "density": at, "keep": kept}
     table = fitted.predictions(frame, levels, **asked, say=partial(typer.echo, err=True))
     table = table.assign(**{name: table[name].map(_inert) for name in kept})

@@ -51,6 +51,8 @@ def usable(name: str) -> str:
     method = methods.METHODS[methods.key_of(name, _USUAL)]
     if method.graph is not None or method.target == "joint":
         return "it is a joint density of several columns"
+    if method.options.get("weights") == "signed":
+        return "its density can be negative"
     tags = _tags(name)
     if not tags.density or tags.target != "continuous":
         return "it has no density of a continuous y"
@@ -359,7 +361,12 @@ class TableModel:
         kept = frame[list(dict.fromkeys(keep))]
         frame = frame.drop(columns=[name for name in keep if name not in self.columns_.known])
         usable, said = self.columns_.usable(frame)
+        observed, wrong = self.columns_.observed(frame[usable])
+        has_density = self.model_.tags.density
+        said += wrong if has_density else []
         share = _share_of_floor(self.model_)
+        if wrong := [p for p in (*quantiles, *filter(None, [interval])) if not 0.0 < p < 1.0]:
+            raise ValueError(f"quantiles and interval are probabilities, as 0.95; got {wrong[0]:g}")
         asked = [*quantiles, *([] if interval is None else tails(interval))]
         if below := [f"{p:g}" for p in asked if min(p, 1.0 - p) <= 0.5 * share]:
             which = f"the quantiles {', '.join(below)} are about those of y without x"
@@ -367,7 +374,6 @@ class TableModel:
         for line in said:
             (say or log.warning)(line)
         frame = frame[usable]
-        has_density = self.model_.tags.density
         if density is not None and not has_density:
             raise ValueError(f"{self.method} has quantiles and no density: leave --density out")
         if isinstance(self.model_, Quantiles):
@@ -379,7 +385,6 @@ class TableModel:
         found = {"mean": mean} | _named("q{}", quantiles, values)
         if interval is not None:
             found["lower"], found["upper"] = ends.T
-        observed = self.columns_.observed(frame)
         if observed.any() and has_density:
             found["log_density"] = np.full(len(frame), np.nan)
             found["log_density"][observed] = self.log_density(frame[observed])

@@ -18,6 +18,7 @@ import gzip
 import hashlib
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -52,6 +53,7 @@ _DELIMITERS = ",;\t|"
 _SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"  # 0: its decimal mark
 _BLANK = "[ \u00a0\u2009\u202f]"
+_INVISIBLE = "[\u200b\u200c\u200d\ufeff]"
 _CURRENCY = "[$€£¥₹₽]|USD|EUR|GBP|CHF|JPY|SEK|NOK|DKK|PLN|CZK|AUD|CAD|INR|CNY|BRL|kr|Fr"
 _UNIT = rf"(?:(?:{_CURRENCY})\.?|[%‰])"
 _DISGUISED = (
@@ -82,8 +84,11 @@ _ANY_DATE = rf"(?i){_WEEKDAY}(?:{_DAY})(?:[T ,]+\d\d?:\d\d.*)?|\d\d?:\d\d(?:[: ]
 _CODE = r"-?(9{2,}|8{2,}|7{2,})"  # stands for missing in many tables
 _MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of them with faults
 _FEW_VALUES = 0.1  # of the rows
+_COARSE = 0.02  # standard deviations between different values of y
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
+_NEARLY, _LEFT = 0.995, 0.005  # rank correlation with y, and share of its variance, of what says y
+_ROWS_A_COLUMN = 5
 _MOST_NUMBERS = 0.9  # of those from the first to the last that a column which counts rows has
 _SHOWN = 10  # names in a message
 _REMEDY = "correct these rows, or leave them out"
@@ -133,7 +138,9 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
         return Cells(kind or LEVELS, pd.Series(np.nan, series.index), ~nowhere, fault)
     if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.categories.dtype != bool:
         kind = kind or LEVELS
-    text = given.where(given.notna()).map(str, na_action="ignore").astype(object).str.strip()
+    text = given.where(given.notna()).map(str, na_action="ignore").astype(object)
+    text = text.str.normalize("NFC").str.replace(_INVISIBLE, "", regex=True)
+    text = text.str.replace(" {2,}", " ", regex=True).str.strip()
     text = text.mask(text == "")
     codes, found = pd.factorize(text)
     found, counts = pd.Series(found, dtype=object), np.bincount(codes[codes >= 0])
@@ -326,11 +333,12 @@ class Columns:
             raise ValueError(f"there is no column {self.y!r}; there are {_listed(frame)}")
         return _numbers(self.y, frame)
 
-    def observed(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return which rows have a y that is a number, shape (n,)."""
+    def observed(self, frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
+        """Return which rows have a y that is a number, shape (n,), and what is wrong in others."""
         if self.y not in frame.columns:
-            return np.zeros(len(frame), dtype=bool)
-        return np.isfinite(_read(self.y, frame)[0])
+            return np.zeros(len(frame), dtype=bool), []
+        values, faults = _read(self.y, frame, filled=True)
+        return np.isfinite(values), [f"{said}: there is no log density." for _, said in faults]
 
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
@@ -422,6 +430,7 @@ def read(
     *,
     text: Iterable[str] = (),
     na: Iterable[str] = (),
+    verbatim: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Read a table.
 
@@ -443,6 +452,8 @@ def read(
         a column is follows from its values, so that 01 beside A is text, and alone a number.
     na
         Words, and numbers such as -999, that stand for missing values.
+    verbatim
+        Columns of a CSV that are carried as they are, also what looks like a missing value.
 
     Raises
     ------
@@ -467,9 +478,11 @@ def read(
                 while packed.read(2**20):
                     require_ratio(packed.tell(), path.stat().st_size)
         if kind in _TEXT:
-            frame = _read_csv(path, _SPELT.get(delimiter, delimiter), decimal, set(text))
+            delimiter = _SPELT.get(delimiter, delimiter)
+            frame = _read_csv(path, delimiter, decimal, set(text), set(verbatim))
         else:
             frame = readers[kind](path)
+            frame = frame if frame.index.names == [None] else frame.reset_index()
             frame.columns = [n.strip() if isinstance(n, str) else n for n in frame.columns]
             _require_unique(frame.columns)
     except ImportError as error:
@@ -483,44 +496,77 @@ def read(
     if words := [word.strip() for word in na]:
         codes = pd.to_numeric(pd.Series(words), errors="coerce").dropna()
         for name, dtype in frame.dtypes.items():
-            if dtype.kind not in "bMm":
+            if dtype.kind not in "bMm" and name not in verbatim:
                 text = frame[name] if dtype.kind in "iuf" else frame[name].astype(str).str.strip()
                 stand = text.isin(words) | pd.to_numeric(text, errors="coerce").isin(codes)
                 frame[name] = frame[name].mask(stand)
     return frame
 
 
-def _read_csv(path: Path, delimiter: str | None, decimal: str, text: set[str]) -> pd.DataFrame:
+def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> pd.DataFrame:
     names, delimiter, skipped = _header(path, delimiter)
+    form = {"sep": delimiter, "encoding": "utf-8-sig", "index_col": False, "names": names}
+    form |= {"header": 0, "skiprows": skipped, "skipinitialspace": True}
     try:
         with warnings.catch_warnings():
             # Rows longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(
                 path,
-                sep=delimiter,
+                **form,
                 decimal=decimal,
-                encoding="utf-8-sig",
-                index_col=False,
                 low_memory=False,
-                skipinitialspace=True,
-                names=names,
-                header=0,
-                skiprows=skipped,
                 dtype=dict.fromkeys(text & set(names), str),
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         _require_whole_rows(path, names, delimiter, skipped)
         raise ValueError(str(error).splitlines()[0]) from None
-    if len(names) > 1 and frame[names[-1]].isna().any():
+    if len(names) == 1 or frame[names[-1]].isna().any():
         _require_whole_rows(path, names, delimiter, skipped)
+    _require_closed_quotes(frame, delimiter)
+    if carried := [name for name in names if name in verbatim]:
+        raw = pd.read_csv(path, **form, usecols=carried, dtype=str, na_filter=False)
+        frame[carried] = raw[carried]
+    if grouped := [name for name in frame.select_dtypes("float") if _thousands(frame[name])]:
+        raw = pd.read_csv(path, **form, usecols=grouped, dtype=str)
+        whole = rf"-?(\d{{1,3}}|[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}})"
+        for name in grouped:
+            if raw[name].dropna().str.fullmatch(whole).all():
+                said = f"column {name!r}: each {decimal!r} is before three last digits"
+                remedy = "write thousands without it, or all numbers with as many decimals"
+                raise ValueError(f"{said}, as in {raw[name].max()}: {remedy}")
     frame.attrs["decimal"] = decimal
     return frame
 
 
+def _thousands(column: pd.Series) -> bool:
+    """Return whether numbers may be whole ones with a point before the last three digits."""
+    known = column.dropna().abs()
+    parts = known[known % 1.0 != 0.0]
+    mixed = _DISTINCT <= len(parts) < len(known) and parts.min() > 1.0 and known.max() < 1000.0
+    return bool(mixed and np.allclose(1000.0 * parts, np.round(1000.0 * parts), atol=1e-6))
+
+
+def _require_closed_quotes(frame: pd.DataFrame, delimiter: str) -> None:
+    """Refuse a field that has swallowed rows, from a stray quote to the next one."""
+    for name in frame.columns[frame.dtypes.eq(object) | frame.dtypes.eq("str")]:
+        long = frame[name][frame[name].astype(str).str.contains("\n", regex=False)]
+        for row, text in long.items():
+            records = csv.reader(text.splitlines(), delimiter=delimiter)
+            if max(map(len, records)) >= frame.shape[1] > 1:
+                said = f"a quote in row {row_number(row)}, column {name!r}, holds whole rows"
+                raise ValueError(f"{said}: close it, or leave it out")
+
+
 def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: int) -> None:
     """Refuse the first row with more or fewer fields than the header; pandas fills short ones."""
+    blank = 0
     for line, record in _records(path, delimiter, skipped):
+        if len(names) == 1 and not record:
+            blank = line
+        elif blank > 1 + skipped:
+            said = f"line {blank} is blank, and in a table of one column may be a missing value"
+            raise ValueError(f'{said}: write "" there, or leave it out')
         if len(record) != len(names) and any(field.strip() for field in record):
             raise ValueError(
                 f"line {line} has {len(record)} fields and the header {len(names)}, divided by "
@@ -558,7 +604,9 @@ def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
     if len(heads[delimiter]) == 1 < len(heads[likely]):
         said = f"it has one column where the delimiter is {delimiter!r}"
         raise ValueError(f"{said}; its header looks divided by another: --delimiter {likely!r}")
-    names = [name.strip() for name in heads[delimiter]]
+    names = [unicodedata.normalize("NFC", name.strip()) for name in heads[delimiter]]
+    if "\0" in "".join(names):
+        raise ValueError("it has zero bytes, as UTF-16 has: save it as UTF-8")
     if names[0].startswith("#"):
         said = f"its first line is no header, since it begins with '#' ({names[0][:40]!r})"
         remedy = "delete the lines above the names of the columns, or the '#' before these"
@@ -655,6 +703,7 @@ def check(
     cells = {name: classify(frame[name], decimal, kinds.get(name)) for name in names}
     if (of_y := cells[y]).kind is not NUMBER or of_y.fault:
         what = "it has dates" if of_y.kind is DATE else "it has text or categories, and no numbers"
+        what += f", such as {of_y.values.dropna().iloc[0]!r}"
         raise ValueError(f"column {y!r} cannot be y: {of_y.fault or what}")
     dates = [name for name in wanted if cells[name].kind is DATE]
     left_out, faults = [], []
@@ -713,6 +762,9 @@ def check(
         remedy = f"If it is not known before {y!r} is, leave it out with --drop"
         why = "every result below is worth nothing otherwise"
         said.append(f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. {remedy}; {why}.")
+    elif near := _nearly_says(encoded, target):
+        remedy = f"Leave out with --drop what is not known before {y!r} is"
+        said.append(f"Suspiciously good: {near} {y!r} almost exactly. {remedy}.")
     if width > len(frame):
         remedy = "most methods will learn little; name the ones that matter with --x"
         said.append(f"There are more columns of x ({width}) than rows ({len(frame)}): {remedy}.")
@@ -723,8 +775,12 @@ def check(
         for name, values in numbers.items()
         if width > 1 and name not in leaks and _numbers_rows(values)
     ]
-    numbers |= {} if skewed or lower is not None else {y: target}
+    for name, values in numbers.items():
+        if len(np.unique(values)) >= FEWEST_ROWS and (form := _dates(values)):
+            remedy = "--time-column if new rows will be later ones, else days since one of them"
+            said.append(f"Column {name!r} has dates as {form}, which are no amounts: {remedy}.")
     far = [line for name, values in numbers.items() for line in _far(name, values)]
+    far += [] if skewed or lower is not None else _far(y, target, of_y=True)
     said += far[:_SHOWN]
     for name in columns.text if groups is None else [*columns.text, groups]:
         meant = name == groups or name in levels
@@ -735,17 +791,30 @@ def check(
 def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
     """Return which rows are another one recorded again, none where chance repeats as many.
 
-    By chance as many pairs are alike as if the columns were independent. Where x has few distinct
-    rows, as in tables of a few categories, they repeat by nature.
+    By chance as many pairs are alike as if the columns of x were independent, and y followed from
+    them. Where x has few distinct rows, as in tables of a few categories, they repeat by nature.
     """
     rows = frame[[*x, y]]
     again = rows.duplicated().to_numpy()
     if not again.any() or (~frame.duplicated(x)).sum() < _UNLIKE * len(frame):
         return np.zeros_like(again)
     sizes = rows.groupby(list(rows), sort=False, observed=True, dropna=False).size()
-    alike = [((rows[name].value_counts() / len(rows)) ** 2).sum() for name in rows]
+    alike = [_alike(rows[name]) for name in x]
     chance = len(rows) ** 2 / 2 * np.prod(alike)
     return again & ((sizes * (sizes - 1) / 2).sum() > _MORE_THAN_CHANCE * chance)
+
+
+def _alike(column: pd.Series) -> float:
+    """Return how likely two values are the same by chance.
+
+    Of numbers on more places than there are rows one in that many: their copies do not count.
+    """
+    if column.dtype.kind in "iuf":
+        values = np.unique(column.astype(float))
+        places = 1.0 + np.ptp(values) / np.diff(values).min(initial=np.inf)
+        if places > len(column):
+            return 1.0 / places
+    return float(((column.value_counts() / len(column)) ** 2).sum())
 
 
 def _require_faultless(faults: list[str]) -> None:
@@ -808,7 +877,8 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
     """Return the columns that are used, and what is said of those that are not."""
     used, notes, faults, seen = [], [], [], {}
     for name in wanted:
-        if (distinct := frame[name].nunique()) < 2:
+        distinct, indicated = frame[name].nunique(), frame[name].isna().any()
+        if distinct < 2 - (indicated and cells[name].kind is NUMBER):
             notes.append(f"Column {name!r} left out: it is {'constant' if distinct else 'empty'}.")
             continue
         levels = ends = fill = None
@@ -817,7 +887,9 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
             if len(levels) > MOST_LEVELS:
                 belong = f"--groups {name!r} if rows of one value belong together; "
                 belong = belong if len(levels) <= len(frame) / 2 else ""
-                said = f"{len(levels)} different values, more than {MOST_LEVELS}"
+                said = (
+                    f"{len(levels)} different values, such as {levels[0]!r}; at most {MOST_LEVELS}"
+                )
                 remedy = "leave it out with --drop, or turn it into numbers or fewer levels"
                 faults.append(f"column {name!r}: it is text with {said}: {belong}{remedy}")
         else:
@@ -859,7 +931,7 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
         said = f"{y!r} is binary"
     elif counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
         said = f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}"
-    elif len(values) < _FEW_VALUES * n:
+    elif len(values) < _FEW_VALUES * n or _on_grid(values, counts, target):
         said = f"{y!r} has {len(values)} different values in {n} rows"
     else:
         return []
@@ -868,6 +940,12 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
         "compare how narrow the bumps of a method are. Go by CRPS and coverage, or model first "
         "which of these values it has."
     ]
+
+
+def _on_grid(values: np.ndarray, counts: np.ndarray, target: np.ndarray) -> bool:
+    """Return whether most y are repeated, at steps wider than the bumps of a density may be."""
+    tied = counts[counts > 1].sum() >= _MOSTLY * len(target)
+    return bool(tied and np.median(np.diff(values)) >= _COARSE * target.std())
 
 
 def _skewed(y: str, target: np.ndarray) -> list[str]:
@@ -889,11 +967,11 @@ def _numbers_rows(values: np.ndarray) -> bool:
     return bool(whole and len(np.unique(values)) == n >= _MOST_NUMBERS * (np.ptp(values) + 1.0))
 
 
-def _far(name: str, values: np.ndarray) -> list[str]:
+def _far(name: str, values: np.ndarray, *, of_y: bool = False) -> list[str]:
     """Say which values lie so far from the others that they may be codes or mistakes.
 
     At most a tenth of the rows behind a gap of five times the range of the others; or one value at
-    an end, three times or more, behind a smaller gap.
+    an end, three times or more, behind a smaller gap; of x no 0, which is often an amount.
     """
     unique, counts = np.unique(values, return_counts=True)
     if len(values) < FEWEST_ROWS or len(unique) < 3:
@@ -905,8 +983,10 @@ def _far(name: str, values: np.ndarray) -> list[str]:
         wide = (gaps >= _WIDE_GAP * ranges) & (ranges > 0)
         few = np.cumsum(many)[:-1] <= _FEW_VALUES * len(values)
         value, others = sign * ends[0], sign * ends[1:]
-        coded = (value < 0.0 <= others.min()) or re.fullmatch(_CODE, f"{value:.15g}")
-        enough = gaps[0] >= (_GAP_OF_CODE if coded else _GAP) * ranges[0] and value != 0.0
+        zero = value == 0.0 and not of_y
+        below = value <= 0.0 < others.min() or value < 0.0 == others.min()
+        coded = below or re.fullmatch(_CODE, f"{value:.15g}")
+        enough = not zero and gaps[0] >= (_GAP_OF_CODE if coded else _GAP) * ranges[0]
         if (behind := np.flatnonzero(wide & few)).size:
             far = sign * ends[: behind[-1] + 1]
         elif many[0] >= _REPEATED and (wide[0] or (enough and len(others) >= _DISTINCT)):
@@ -924,7 +1004,7 @@ def _far(name: str, values: np.ndarray) -> list[str]:
             remedy = f"missing? --na {','.join(shown)}; or {remedy}"
         said = f"{len(values) - len(rest)} value(s) of {name!r} {where}"
         said += f", {away:.0f} spreads of the others away: {remedy}."
-        return [said, *_far(name, rest)]
+        return [said, *_far(name, rest, of_y=of_y)]
     return []
 
 
@@ -966,6 +1046,20 @@ def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
     return log_orders > math.log(2 * columns / _BY_CHANCE)
 
 
+def _nearly_says(encoded: pd.DataFrame, target: np.ndarray) -> str:
+    """Return which columns leave next to nothing of y open, by ranks of each or a line of all."""
+    y, encoded = pd.Series(target, encoded.index), encoded.loc[:, encoded.nunique() > 1]
+    ranks = encoded.corrwith(y, method="spearman").abs()
+    if len(close := ranks.index[ranks >= _NEARLY]):
+        return f"by its order {_listed(close)} says"
+    n, width = encoded.shape
+    if n < _ROWS_A_COLUMN * width:
+        return ""
+    X = ((encoded - encoded.mean()) / encoded.std()).assign(one=1.0)
+    left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    return "a straight line of x says" if left.var() <= _LEFT * y.var() else ""
+
+
 def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:
     order = np.lexsort((target, values))
     rises, steps = np.diff(values[order]) > 0.0, np.diff(target[order])
@@ -977,9 +1071,11 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
     series, said = frame[name], f"column {name!r} orders no rows"
     if series.dtype.kind in "biuf":
         values = _numbers(name, frame)
-        if days := _days_first(values):
-            why = f"its whole numbers, such as {values[0]:.0f}, are dates as {days}"
+        if (form := _dates(values)) and not form.startswith("Y"):
+            why = f"its whole numbers, such as {values[0]:.0f}, are dates as {form}"
             raise ValueError(f"{said}: {why}: write them as YYYYMMDD or 2024-12-31")
+        if np.ptp(values) == 0:
+            raise ValueError(f"{said}: it is constant ({values[0]:g})")
         return values
     if series.dtype.kind not in "Mm":
         text = series.astype(str)
@@ -991,17 +1087,32 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
     return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
 
 
-def _days_first(values: np.ndarray) -> str:
-    """Return how numbers are dates with the day or the month first, "" if they are none."""
-    if np.any(values != np.round(values)) or values.min() < 0.0 or values.max() >= 1e8:
+_FORMS = {
+    6: ("%Y%m", "%y%m%d", "%d%m%y", "%m%d%y", "%m%Y"),
+    8: ("%Y%m%d", "%d%m%Y", "%m%d%Y"),
+    12: ("%Y%m%d%H%M", "%d%m%Y%H%M", "%m%d%Y%H%M"),
+    14: ("%Y%m%d%H%M%S", "%d%m%Y%H%M%S", "%m%d%Y%H%M%S"),
+}
+"""Number of digits to how they may be dates; an order in time has the year first."""
+
+_LETTERS = {"%Y": "YYYY", "%y": "YY", "%m": "MM", "%d": "DD", "%H": "HH", "%M": "MM", "%S": "SS"}
+
+
+def _dates(values: np.ndarray) -> str:
+    """Return how whole numbers are dates, such as DDMMYYYY, "" if they are none."""
+    if np.any(values != np.round(values)) or values.min() < 0.0 or values.max() >= 1e14:
         return ""
+    numbers = pd.Series(np.unique(values).astype(np.int64).astype(str))
     # The first zero of 01012021 is lost.
-    text = pd.Series(values.astype(np.int64).astype(str)).str.zfill(8)
-    for form, shown in (("%Y%m%d", ""), ("%d%m%Y", "DDMMYYYY"), ("%m%d%Y", "MMDDYYYY")):
-        dates = pd.to_datetime(text, format=form, errors="coerce")
+    digits = 2 * ((numbers.str.len().max() + 1) // 2)
+    found = {}
+    for form in _FORMS.get(digits, ()):
+        dates = pd.to_datetime(numbers.str.zfill(digits), format=form, errors="coerce")
         if dates.dt.year.between(1900, 2100).all():
-            return shown
-    return ""
+            found[form] = dates.max() - dates.min()
+    # 010120 is one in several forms: that in which the dates are nearest.
+    form = min(found, key=found.get, default="")
+    return re.sub("%.", lambda part: _LETTERS[part[0]], form)
 
 
 def _listed(names: Iterable) -> str:

@@ -134,8 +134,8 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     here = table[table["method"].isin(names)].set_index("method", drop=False)
     sound = here[here["failed"] == 0]
     if slow := [name for name, why in run.skipped.items() if why.endswith(REMEDY)]:
-        best = f" {sound.index[0]} is the first so far." if len(sound) else ""
-        return _none(f"{_listed(slow)} could not be scored in time.{best}", REMEDY)
+        best = f"; {sound.index[0]} is the first so far" if len(sound) else ""
+        return _none(f"{_listed(slow)} could not be scored in time{best}", REMEDY)
     if not len(sound.drop(index=BASELINE, errors="ignore")):
         return _none("no method has scores on every split", "other methods, or more rows")
     wide = splits.pivot(index="split", columns="method", values=rank_by)[names]

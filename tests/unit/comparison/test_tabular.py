@@ -393,3 +393,88 @@ def test_a_column_that_numbers_the_rows_is_said():
         (said,) = [each for each in check(some, "price").warnings if "numbers the rows" in each]
         assert "Column 'id'" in said
     assert not check(frame, "price", ["id"]).warnings
+
+
+def numbers(n=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n)})
+    return frame.assign(y=20.0 + 3.0 * frame["x"] + 2.0 * frame["z"] + 2.0 * rng.normal(size=n))
+
+
+def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
+    thousands = "x;y\n" + "".join(f"{i};{i % 9 + 1}.{100 + i}\n{i};{386 + i}\n" for i in range(20))
+    quoted = ["note,x,y", *(f"a,{i},{i + 0.5}" for i in range(9))]
+    quoted[2], quoted[6] = '"' + quoted[2], '"' + quoted[6]
+    for text, word in (
+        (thousands, "three last digits"),
+        (thousands.replace(".", ","), "three last digits"),
+        ("\n".join(quoted), "a quote in row 2"),
+        ("x\n1\n\n2\n", "line 3 is blank"),
+        ("x\0,\0y\0\n1,2\n", "UTF-8"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            read(file(tmp_path, text), decimal="," if ",1" in text[:12] else ".")
+    assert len(read(file(tmp_path, "x\n1\n2\n\n"))) == 2
+    fine = "x;y\n" + "".join(f"{i};{i}.{'125' if i % 3 else '5'}\n{i};{i}\n" for i in range(1, 30))
+    assert read(file(tmp_path, fine))["y"].iloc[0] == 1.125
+    path = file(tmp_path, "key,flag\nNA,NA\n007,1\nnull,7\n")
+    kept = read(path, na=["7"], verbatim=["key"])
+    assert kept["key"].tolist() == ["NA", "007", "null"]
+    assert kept["flag"].isna().tolist() == [True, False, True]
+
+
+def test_a_named_index_of_a_file_is_a_column_and_labels_are_told_by_what_they_show(tmp_path):
+    frame = numbers(40).assign(who=["Müller", "Mu\u0308ller", "A  B", "A\u200b B"] * 10)
+    frame.index = pd.Index(range(5, 45), name="number")
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = read(tmp_path / "t.parquet")
+    assert found["number"].tolist() == list(range(5, 45))
+    assert check(found, "y", drop=["number"]).columns.x[-1].levels == ("A B", "Müller")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        (lambda f: {"euro": (1.17 * f["y"]).round()}, "by its order 'euro'"),
+        (lambda f: {"x": f["y"] - f["z"]}, "a straight line of x"),
+        (lambda f: {"y": f["y"].round()}, "different values"),
+        (lambda f: {"y": f["y"].where(f.index > 14, 0.0)}, "15 value(s) of 'y' are 0"),
+        (lambda f: {"day": [20_000_100 + i % 28 + 1 for i in f.index]}, "dates as YYYYMMDD"),
+    ],
+)
+def test_what_misleads_is_said(change, word):
+    frame = numbers()
+    assert not check(frame, "y").warnings
+    assert word in " ".join(check(frame.assign(**change(frame)), "y").warnings)
+
+
+def test_rows_that_repeat_by_nature_are_kept_and_copies_are_not():
+    rng = np.random.default_rng(3)
+    asked = 10.0 * rng.integers(1, 121, 400)
+    paid = np.where(rng.random(400) < 0.8, asked, 5.0 + 10.0 * rng.integers(1, 121, 400))
+    invoices = pd.DataFrame({"asked": asked, "paid": paid})
+    assert len(check(invoices, "paid").frame) == 400
+    twice = pd.concat([numbers(100)[["x", "y"]]] * 2, ignore_index=True)
+    assert len(check(twice, "y").frame) == 100
+
+
+def test_a_flag_of_one_value_or_none_is_a_column_where_missing_values_are_indicated():
+    frame = numbers(40).assign(promo=[1.0, np.nan] * 20)
+    encoded = check(frame, "y", missing="indicate").columns.encode(frame)
+    assert encoded["promo=(missing)"].tolist() == [0.0, 1.0] * 20
+
+
+@pytest.mark.parametrize(
+    ("form", "word"),
+    [("%d%m%y", "DDMMYY"), ("%d%m%Y%H%M", "DDMMYYYYHHMM"), ("%Y%m%d", ""), ("%y%m%d", "")],
+)
+def test_an_order_in_time_has_the_year_first(form, word):
+    days = pd.date_range("2020-01-01", periods=300).strftime(form).astype(int)
+    frame = numbers().assign(day=days.to_numpy())
+    if not word:
+        assert (np.diff(tabular.times(frame, "day")) > 0).all()
+        return
+    with pytest.raises(ValueError, match=f"dates as {word}:"):
+        tabular.times(frame, "day")
+    with pytest.raises(ValueError, match="constant"):
+        tabular.times(frame.assign(day=5), "day")
