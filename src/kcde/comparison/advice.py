@@ -169,7 +169,10 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     if len(rivals) and first.name != STACKED:
         unit = "nats" if rank_by == LOG_DENSITY else "in CRPS"
         more = f"{_listed(rivals)} may be better than it, by up to {better.max():.2g} {unit}"
-        return _none(f"{first.name} is the first so far, but {more}", grow)
+        mixed = (
+            f". Meanwhile {STACKED}, the mixture of them, hedges" if STACKED in here.index else ""
+        )
+        return _none(f"{first.name} is the first so far, but {more}", grow + mixed)
     taken = first
     if rank_by == LOG_DENSITY:
         risk = splits.pivot(index="split", columns="method", values=WORST_LOSS)

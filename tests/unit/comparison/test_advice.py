@@ -15,6 +15,8 @@ SAME = SCORES | {"KCEF": -0.501 + WOBBLE + 0.1 * WOBBLE[::-1]}
 CLOSE = SCORES | {"KCEF": -0.505 + (WOBBLE + WOBBLE[::-1]) / 2}
 WORTHLESS = {"MarginalKDE": SCORES["LSCDE"], "LSCDE": SCORES["LSCDE"] - 0.001}
 RIVAL = SCORES | {"KCEF": -0.505 + WOBBLE[::-1]}
+STACK = {"estimators": ["LSCDE", "CDO-LL"], "weights": [0.75, 0.25]}
+MIXED = {"MarginalKDE": SCORES["MarginalKDE"], "Stacked": SCORES["LSCDE"]}
 NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
 
 
@@ -94,6 +96,9 @@ def test_a_method_that_failed_is_ranked_last_and_not_advised():
         (SCORES, {"skipped": {"NADE": "failed on every split: no"}}, "LSCDE"),
         ({name: SCORES[name] for name in ("KCEF", "LSCDE")}, {}, "LSCDE"),
         ({"LSCDE": SCORES["LSCDE"]}, {"failed": {("LSCDE", 0)}}, None),
+        # The mixture has no rivals, and gives way to a single method that is equivalent.
+        (MIXED | {"LSCDE": RIVAL["KCEF"]}, {"stack": STACK}, "Stacked"),
+        (MIXED | {"LSCDE": SAME["KCEF"] - 0.005}, {"stack": STACK}, "LSCDE"),
         ({}, {}, None),
     ],
 )
@@ -109,6 +114,12 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     assert "kcde fit --time-column when --conformal" in narrow
     unsaved = {"MarginalKDE": SCORES["MarginalKDE"], "CDO-LL": SCORES["LSCDE"]}
     assert "cannot be saved" in compared(unsaved)[1].sentence
+    mixed = compared(MIXED, stack=STACK)[1].sentence
+    assert "Take Stacked, the mixture 0.75 LSCDE, 0.25 CDO-LL: it is the first" in mixed
+    assert "cannot be saved" in mixed
+    assert (
+        "Stacked, the mixture of them, hedges" in compared(RIVAL | {"Stacked": NOISY})[1].sentence
+    )
     assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
     assert "KCEF may be better than it, by up to 0.03 nats" in compared(RIVAL)[1].sentence
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence
