@@ -58,7 +58,7 @@ def problems(name: str, count: int, folder: Path) -> tuple[dict, list, list]:
         return (
             PLANE,
             [None] * count,
-            [made_up.planar_draw("two-moons-code", 1000, r) for r in draws],
+            [made_up.planar_draw("two-moons", 1000, r) for r in draws],
         )
     data = load(GEYSER, folder)
     halves = [half_split(GEYSER, split, len(data.Y))[0] for split in range(count)]

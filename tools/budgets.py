@@ -16,12 +16,12 @@ PACKAGE = ROOT / "src/kcde"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 ROOMS = {
-    "data": (1090, ["data"]),
-    "experiments": (3122, ["experiments", "plan"]),
+    "data": (1066, ["data"]),
+    "experiments": (3051, ["experiments", "plan"]),
     "methods": (260, ["methods"]),
     "estimators": (8602, ["estimators"]),
     "numerics": (
-        2010,
+        2009,
         [
             "arrays",
             "linalg",
@@ -37,7 +37,7 @@ ROOMS = {
             "model_file",
         ],
     ),
-    "evidence": (914, ["evidence"]),
+    "evidence": (905, ["evidence"]),
     "pages": (642, ["pages"]),
     "papers": (4511, ["papers"]),
     "table": (1914, ["comparison", "tabular", "table_model"]),
@@ -58,7 +58,7 @@ ROOMS = {
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 721
+WORKFLOW = 720
 TESTS = 13994
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 

@@ -164,18 +164,15 @@ class JointDensity(BaseEstimator):
         """
         Y = check_rows("Y", Y, vector=True)
         chosen = self._parents(Y)[column]
-        return self.factor_estimator(column).fit(_columns(Y, chosen), _columns(Y, (column,)))
-
-    def factor_estimator(self, column: int):
-        """Return the unfitted estimator of one column, with random states of its own."""
         single = self.estimator
         factor = clone(single[column] if isinstance(single, Sequence) else single)
+        # Each factor has random states of its own.
         states = {
             name: seed_of("factor", state, column) % 2**32
             for name, state in factor.get_params().items()
             if name.split("__")[-1] == "random_state"
         }
-        return factor.set_params(**states)
+        return factor.set_params(**states).fit(_columns(Y, chosen), _columns(Y, (column,)))
 
     def factor_log_density(self, Y):
         """Return log p(y_i | y_π(i)), nats, shape (n, d)."""

@@ -152,7 +152,7 @@ _DDE_DATASETS: dict[str, Options] = {
 }
 # The authors' code draws the ring and has no settings for it: the least of the 3 to 5 layers that
 # the paper tuned.
-_DDE_DATASETS |= {key: {"dual_layers": 3} for key in ("two-moons", "two-moons-code", "ring")}
+_DDE_DATASETS |= {key: {"dual_layers": 3} for key in ("two-moons", "ring")}
 """DDE's parameters as its authors set them; on other sets it has the constructor's defaults."""
 
 _dde = partial(Method, "DDE", joint_options=_DDE_JOINT, dataset_options=_DDE_DATASETS)

@@ -94,7 +94,6 @@ def hmc(
     thin: int = 10,
     leapfrog_steps: int = 10,
     step_size: float = 0.1,
-    target_acceptance: float = 0.8,
     windows: bool = False,
 ) -> HMCSample:
     """Run one Hamiltonian Monte Carlo chain per row of `start`, side by side.
@@ -128,8 +127,6 @@ def hmc(
         Leapfrog steps a transition.
     step_size
         First step size, in the units of y.
-    target_acceptance
-        Acceptance probability that the burn-in adapts the step size to.
     windows
         Whether chains share a step size and a metric, as they must sample one density for.
 
@@ -148,7 +145,7 @@ def hmc(
     if not isinstance(leapfrog_steps, Integral) or leapfrog_steps < 1:
         raise ValueError(f"leapfrog_steps must be a positive integer; got {leapfrog_steps!r}")
     chain = _Chains(value_and_gradient, start, leapfrog_steps, step_size)
-    adaptation = _Adaptation(chain, target_acceptance, burn_in, windows)
+    adaptation = _Adaptation(chain, burn_in, windows)
     xp = array_namespace(start)
     draws, accepted, diverged = [], [], xp.zeros(start.shape[0], dtype=start.dtype)
     for transition, random in enumerate(_random(start, burn_in + iterations, rng)):
@@ -247,16 +244,17 @@ class _Adaptation:
 
     _FIRST, _WINDOW, _LAST = 0.075, 0.025, 0.1
     _PRIOR, _PRIOR_STATES = 1e-3, 5.0
+    _TARGET = 0.8  # acceptance probability
 
-    def __init__(self, chain: "_Chains", target: float, burn_in: int, windows: bool):
-        self._chain, self._target, self._last = chain, target, burn_in - 1
+    def __init__(self, chain: "_Chains", burn_in: int, windows: bool):
+        self._chain, self._last = chain, burn_in - 1
         self._steps, self._states = _DualAveraging(chain.step), []
         self._shared, self._begin = windows, round(self._FIRST * burn_in)
         self._ends = self._window_ends(burn_in) if windows else []
 
     def update(self, transition: int, probability) -> None:
         """Take the acceptance probabilities of a transition; after the last, fix the steps."""
-        chain, xp, error = self._chain, array_namespace(probability), self._target - probability
+        chain, xp, error = self._chain, array_namespace(probability), self._TARGET - probability
         if self._shared:
             error = xp.full_like(error, float(xp.mean(error)))
         chain.step = self._steps.update(error)

@@ -68,9 +68,7 @@ def tuning_rows(X: np.ndarray, most: int | None, rng: np.random.Generator) -> np
     grid, on which no short bandwidth can be seen to be best.
     """
     _require_some(most)
-    if most is None or most >= len(X):
-        return np.arange(len(X))
-    cells = _cells(X, most)
+    cells = None if most is None or most >= len(X) else _cells(X, most)
     return subsample(len(X), most, rng) if cells is None else _blocks(cells, most, rng)
 
 

@@ -19,8 +19,7 @@ from kcde.joint import JointDensity
 CONTINUOUS = [n for n in estimator_names() if estimator_class(n).tags.target == "continuous"]
 # Besides scikit-learn's own, these fit, or need no fit.
 BEFORE_FITTING = {"fit", "fit_factor", "fit_path", "fit_rows", "make_basis_x", "make_basis_y"}
-BEFORE_FITTING |= {"factor_estimator", "summarise"}
-BEFORE_FITTING |= {"get_metadata_routing", "get_params", "set_params"}
+BEFORE_FITTING |= {"summarise", "get_metadata_routing", "get_params", "set_params"}
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
 make = partial(made, fewer=True)

@@ -69,7 +69,7 @@ def test_a_paper_is_a_folder_and_a_row(package):
 
 def test_a_reading_is_an_entry(package):
     with (package / "papers/jdl/readings.yaml").open("a") as entries:
-        entries.write("J-mine:\n  choice: mine\n  why: open\n  affects: J2\n  drawn: one\n")
+        entries.write("J-mine:\n  choice: mine\n  why: open\n  drawn: one\n")
         entries.write("  claims: [J2]\n  readings:\n    another: {with: {}}\n")
     asked = "from kcde.evidence import readings; print(readings.choices('jdl'))"
     assert "J-mine" in answer(package, "-c", asked)

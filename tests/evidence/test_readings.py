@@ -41,19 +41,9 @@ def test_a_reading_puts_scores_in_the_place_of_others(reading, kept):
     assert set(found.loc[found["method"] == "KCEF", "variant"]) == {"as-published"}
 
 
-def test_readings_are_crossed(monkeypatch):
-    wide = {"as": {"KCEF-wide": "KCEF"}}
-    stated = {
-        "A": {"claims": {"K7": {"a": 1}}, "readings": {"wide": wide, "narrow": None}},
-        "B": {"claims": ["K7", "K8"], "readings": {"small": {"where": {"n": 100}}}},
-        "A × B": {"crossed": ["A", "B"]},
-    }
+def test_a_key_that_no_reading_has_is_refused(monkeypatch):
+    stated = {"A": {"claims": ["K7"], "methods": {}, "readings": {"narrow": None}}}
     monkeypatch.setattr(readings, "choices", lambda paper: stated)
-    found = readings.declared.__wrapped__("kcef")[-2:]
-    assert [each.name for each in found] == ["wide × small", "narrow × small"]
-    assert found[0].claims == {"K7": {"a": 1}}
-    assert found[0].scores(SCORES)["value"].tolist() == [2.0]
-    stated["A"]["methods"] = {"KCEF-wide": "KCEF"}
     with pytest.raises(ValueError, match="methods"):
         readings.declared.__wrapped__("kcef")
 

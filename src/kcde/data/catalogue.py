@@ -6,7 +6,6 @@ a cell, `|` separates the items of a list, because column names hold blanks, com
 
 =============  ==================================================================================
 name           unique; `aliases` are other names for the same, as in the published tables
-papers         of kcef, dde, jdl, cdo, separated by blanks; empty for a substitute that none uses
 file           below the data folder, and equally below a mirror
 urls           tried in turn; `ARCHIVE :: MEMBER` where the file lies in an archive (a member that
                ends in .gz is decompressed when the file does not)
@@ -55,7 +54,6 @@ class Entry:
 
     name: str
     aliases: tuple[str, ...]
-    papers: tuple[str, ...]
     file: str
     urls: tuple[Source, ...]
     sha256: str
@@ -135,8 +133,8 @@ def _entry(row: Mapping[str, str | None]) -> Entry:
         if text[name] and not text[name].isdecimal():
             raise ValueError(f"{name} is {text[name]!r}; give a whole number or nothing")
         counts[name] = int(text[name]) if text[name] else None
-    papers, urls = tuple(text["papers"].split()), tuple(map(_source, _items(text["urls"])))
-    entry = Entry(**{**text, **lists, **counts, "papers": papers, "urls": urls})
+    urls = tuple(map(_source, _items(text["urls"])))
+    entry = Entry(**{**text, **lists, **counts, "urls": urls})
     if not entry.name or entry.name == "all":
         raise ValueError("`name` must be a name, and not `all`")
     if not re.fullmatch(r"[0-9a-f]{64}|", entry.sha256):

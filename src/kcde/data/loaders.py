@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -233,35 +232,3 @@ def _read_zip_french(path: Path) -> pd.DataFrame:
 
 _READERS = {"rda": _read_rda, "mat": _read_mat, "zip-french": _read_zip_french}
 _READERS |= {"csv": pd.read_csv, "csv-semicolon": partial(pd.read_csv, sep=";")}
-
-
-# ---- joint densities -----------------------------------------------------------------------------
-
-
-def removed_columns(table: pd.DataFrame, threshold: float = 0.98) -> dict[str, str]:
-    """Return the columns that kcef's rule removes for a joint density, with the reason, in order.
-
-    "All discrete-valued variables were eliminated as well as one variable from every pair of
-    variables that are highly correlated (Pearson correlation greater than 0.98)." (Section 4.)
-    Discrete is here: no number, or whole numbers only; of a pair the first goes, and the
-    correlation counts in absolute value.
-    """
-    numbers = table.select_dtypes("number").astype(np.float64)
-    others = [name for name in numbers if (numbers[name] != numbers[name].round()).any()]
-    correlation = np.atleast_2d(np.corrcoef(table[others].to_numpy().T))
-    reasons = {name: "discrete" for name in table.columns if name not in others}
-    for (i, name), (j, other) in combinations(enumerate(others), 2):
-        if (size := abs(correlation[i, j])) > threshold:
-            reasons.setdefault(name, f"|r| = {size:.3f} with {other}")
-    return {name: reasons[name] for name in table.columns if name in reasons}
-
-
-def removed_from(data: Dataset, data_dir: str | Path, catalogue: str | Path | None = None) -> dict:
-    """Return the columns that the rule removes from a loaded data set, with the reason."""
-    entry = tables.find(tables.read(catalogue), data.name)
-    table = read_table(entry, raw_file(entry, data_dir))
-    removed = removed_columns(table)
-    left = tuple(name for name in table.columns if name not in removed)
-    if left != data.y_columns:
-        raise ValueError(f"data set {data.name}: y is {data.y_columns}, but the rule leaves {left}")
-    return removed

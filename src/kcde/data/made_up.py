@@ -255,11 +255,6 @@ def donut_marginal_density(x: float) -> float:
     return float(_donut_normal((x - donut_means()[:, 0]) ** 2, 1).mean())
 
 
-def donut_conditional_density(x: float, Y: np.ndarray) -> np.ndarray:
-    """Return p(y|x), shape (n,), at one x and points Y (n, 2)."""
-    return donut_joint_density(x, Y) / donut_marginal_density(x)
-
-
 def _donut_normal(squared: np.ndarray, dim: int) -> np.ndarray:
     """Return N(·; 0, DONUT_NOISE² I) at squared distances in so many dimensions."""
     return np.exp(-0.5 * squared / DONUT_NOISE**2 - dim * (np.log(DONUT_NOISE) + 0.5 * _LOG_2PI))
@@ -269,8 +264,7 @@ def _donut_normal(squared: np.ndarray, dim: int) -> np.ndarray:
 #
 # As the text of the paper defines them. Points of the ring are "uniformly sampled along three
 # circles": a circle has points in proportion to its length, as in the codes of dde and of
-# Sutherland et al. (AISTATS 2018), where the data come from. `two-moons-code` has the 1000 training
-# points of the authors' code, not 500.
+# Sutherland et al. (AISTATS 2018), where the data come from.
 #
 # The text puts each centre of the grid "on one dimension in the d-dimension hypercube", as (1, 0)
 # and (0, 1) for d = 2; the authors' file has (0, 1) and (1, 1) with equal weights, and these are
@@ -301,16 +295,14 @@ class Modes:
 
 def planar_sizes(name: str) -> tuple[int, int]:
     """Return how many training and test points a data set of `kcde.data.names.PLANAR` has."""
-    kind = _kind(name)
-    return 1000 if name != kind else 500, 1500 if kind == "grid" else 5000
+    return 500, 1500 if _known(name) == "grid" else 5000
 
 
 def planar_draw(name: str, n: int, rng: np.random.Generator) -> np.ndarray:
     """Draw points (n, 2), independently."""
-    kind = _kind(name)
-    if kind == "grid":
+    if _known(name) == "grid":
         return _CENTRES[rng.integers(len(_CENTRES), size=n)] + _NOISE * rng.standard_normal((n, 2))
-    if kind == "two-moons":
+    if name == "two-moons":
         return _draw_moons(n, rng)
     radius = rng.choice(_RADII, size=n, p=_RADIUS_WEIGHTS) + _NOISE * rng.standard_normal(n)
     return _at_angle(radius, rng)
@@ -324,7 +316,7 @@ def planar_of_seed(name: str, seed: int) -> Pairs:
 
 def planar_noise(name: str) -> float:
     """Return the standard deviation of a data set across its support."""
-    return _WIDTH if _kind(name) == "two-moons" else _NOISE
+    return _WIDTH if _known(name) == "two-moons" else _NOISE
 
 
 def planar_deviations(name: str, Y: np.ndarray) -> np.ndarray:
@@ -333,7 +325,7 @@ def planar_deviations(name: str, Y: np.ndarray) -> np.ndarray:
     The support is the centres of the grid or the circles of the ring. The two moons lie on a
     circle, at either end of the first coordinate: theirs is the larger of both deviations.
     """
-    kind, radius = _kind(name), np.hypot(*Y.T)
+    kind, radius = _known(name), np.hypot(*Y.T)
     if kind == "two-moons":
         along = np.abs(np.abs(Y[:, 0]) - _RADIUS) / _SPREAD
         return np.maximum(np.abs(radius - _RADIUS) / _WIDTH, along)
@@ -349,7 +341,7 @@ def planar_log_density(name: str, Y: np.ndarray) -> np.ndarray:
     ring is the log of Σ_k w_k [N(r; r_k, _NOISE²) + N(-r; r_k, _NOISE²)] / 2πr, where the second
     term is noise that takes a point across the origin.
     """
-    kind, Y = _kind(name), np.asarray(Y, dtype=np.float64)
+    kind, Y = _known(name), np.asarray(Y, dtype=np.float64)
     radius = np.hypot(*Y.T)
     if kind == "two-moons":
         # The potential of dde is ½((‖y‖ - 2)/0.4)² - log Σ_± exp(-½((y_1 ± 2)/0.6)²).
@@ -372,7 +364,7 @@ def planar_modes(name: str) -> Modes:
     Their weights are exact: of the moons and of the grid by symmetry, of the circles up to noise
     that reaches halfway to the next, ten standard deviations.
     """
-    kind, halves = _kind(name), np.full(2, 0.5)
+    kind, halves = _known(name), np.full(2, 0.5)
     if kind == "two-moons":
         return Modes(("left", "right"), halves, lambda Y: (Y[:, 0] > 0).astype(np.int64))
     if kind == "grid":
@@ -383,10 +375,10 @@ def planar_modes(name: str) -> Modes:
     return Modes(labels, _RADIUS_WEIGHTS, lambda Y: _nearest(np.hypot(*Y.T)[:, None, None] - radii))
 
 
-def _kind(name: str) -> str:
+def _known(name: str) -> str:
     if name not in named.PLANAR:
         raise ValueError(f"there are no planar data {name!r}; known: {', '.join(named.PLANAR)}")
-    return name.removesuffix("-code")
+    return name
 
 
 def _nearest(difference: np.ndarray) -> np.ndarray:

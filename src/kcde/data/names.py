@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 DONUT, SIMULATED_TRAFFIC = "donut", "simulated-traffic"
 DONUT_MEANS = 50  # around each of which the same number of points is drawn
-PLANAR = ("two-moons", "ring", "grid", "two-moons-code")
+PLANAR = ("two-moons", "ring", "grid")
 
 GRID_ROWS = 2000  # training rows of the grid data whose first 2, 3, ... columns are data, too
 MOST_GRID_ROWS = 8000
@@ -61,9 +61,9 @@ class SizedNames:
         return "-".join(name.split("-")[3:])
 
 
-# Variations of the experiment on Gaussian pairs: further laws of the correlations, grids with
-# smaller largest bandwidths, and parameters chosen on fewer rows.
-VARIATIONS = LAWS, FACTORS, FEWER = "laws", "factors", "fewer"
+# Variations of the experiment on Gaussian pairs: further laws of the correlations, and grids with
+# smaller largest bandwidths.
+VARIATIONS = LAWS, FACTORS = "laws", "factors"
 
 GAUSSIAN = SizedNames("gaussian", "Gaussian", VARIATIONS)
 PORTFOLIOS = SizedNames("portfolios", "portfolio")

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.distribution import Distribution
+from kcde.estimators._shared.distribution import Distribution, with_one
 from kcde.estimators._shared.rows import (
     LARGEST_VALUE,
     MissingLibraryError,
@@ -340,22 +340,17 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
 
     def _integrated(self, f: Callable, X):
         """Return ∫ f(y) p(y|x) dy, shape (n, q), for one y."""
-        xp = array_namespace(X)
-
-        def with_mass(Y):
-            return xp.concat([xp.ones((Y.shape[0], 1), dtype=Y.dtype), f(Y)], axis=1)
-
-        found = self._over(with_mass, X, self._panels(2))
+        found = self._over(with_one(f), X, self._panels(2))
         open_rows = np.flatnonzero(~(np.abs(to_numpy(found[:, 0]) - 1.0) <= _RESOLVED))
         if not len(open_rows) or not self._integrates_to_one:
             return found[:, 1:]
         found = to_numpy(found).copy()
         for part in refine(self._log_relative_at, X, self._panels(), open_rows):
             with numbered(part.rows):
-                over = self._over(with_mass, take_rows(X, part.rows), part.panels)
+                over = self._over(with_one(f), take_rows(X, part.rows), part.panels)
             found[part.rows] = to_numpy(over)
             warn_of(np.maximum(np.abs(found[part.rows, 0] - 1.0), part.unresolved), part.rows)
-        return xp.asarray(found[:, 1:])
+        return array_namespace(X).asarray(found[:, 1:])
 
     def _over(self, f: Callable, X, panels: Panels):
         """Return ∫ f(y) p(y|x) dy over panels, shape (n, q)."""

@@ -33,7 +33,13 @@ from kcde.estimators._shared.mixture import (
     log_volume,
 )
 from kcde.estimators.base import Tags
-from kcde.kernels import GaussianKernel, LaplaceKernel, as_bandwidths, median_trick
+from kcde.kernels import (
+    GaussianKernel,
+    LaplaceKernel,
+    as_bandwidths,
+    median_trick,
+    scaled_similarities,
+)
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
 from kcde.selection import best_index, candidates, complement, tuning_rows
@@ -343,16 +349,6 @@ class InputFactor:
     def similarities(self, X):
         """Return k(x, x_i), shape (n, G), each row divided by its largest."""
         return scaled_similarities(self._kernel, X, self._X)
-
-
-def scaled_similarities(kernel, A, B):
-    """Return k(a, b), shape (len A, len B), each row divided by its largest.
-
-    Weights are divided by their sum, so that only ratios matter; far from all inputs every k
-    underflows, and the ratios do not.
-    """
-    exponents = kernel.log(A, B)
-    return exp_of_negative(exponents - array_namespace(A).max(exponents, axis=1, keepdims=True))
 
 
 FACTORS_X = 2.0 ** np.arange(-5, 3)

@@ -55,7 +55,7 @@ _PACKED = ".csv.gz"
 _CHANGES = {"as": "methods", "datasets": "datasets", "where": "where", "variation": "variation"}
 """Key of a reading to the field that it fills."""
 
-_KEYS = {"choice", "why", "affects", "drawn", "question", "settles", "readings"}
+_KEYS = {"choice", "why", "drawn", "question", "settles", "readings"}
 _KEYS |= {"claims", "with", "artefact", *_CHANGES}
 
 
@@ -96,14 +96,6 @@ class Reading:
             scores = scores.assign(**changes)
         return scores
 
-    def crossed(self, other: "Reading") -> "Reading":
-        """Return both readings at once, of the claims that both decide."""
-        both = {name: {**getattr(self, name), **getattr(other, name)} for name in _CHANGES.values()}
-        choice, name = f"{self.choice} × {other.choice}", f"{self.name} × {other.name}"
-        shared = [claim for claim in self.claims if claim in other.claims]
-        claims = {claim: {**self.claims[claim], **other.claims[claim]} for claim in shared}
-        return Reading(choice, name, claims, self.artefact or other.artefact, **both)
-
 
 def _setting(scores: pd.DataFrame, name: str) -> pd.Series:
     return scores["setting"].map(lambda text: json.loads(text).get(name))
@@ -121,9 +113,6 @@ def declared(paper: str) -> list[Reading]:
     """Return the readings of a paper's choices that this project runs."""
     found = []
     for choice, stated in choices(paper).items():
-        if pair := stated.get("crossed"):
-            first, second = ([each for each in found if each.choice == name] for name in pair)
-            found += [one.crossed(other) for one in first for other in second]
         for name, entries in (stated.get("readings") or {}).items():
             for own in entries if isinstance(entries, list) else [entries]:
                 known = {**stated, **(own or {})}

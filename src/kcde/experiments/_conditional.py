@@ -39,12 +39,12 @@ from scipy import interpolate
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import pdist
 
-from kcde.arrays import asarray, exp_of_negative, row_blocks, to_numpy
+from kcde.arrays import asarray, row_blocks, to_numpy
 from kcde.data.made_up import DONUT_BOX
 from kcde.estimators import Standardised, estimator_class
 from kcde.experiments import methods
 from kcde.experiments.base import SMOKE, ArrayExperiment, attempt, parameter
-from kcde.kernels import GaussianKernel, LaplaceKernel
+from kcde.kernels import GaussianKernel, LaplaceKernel, scaled_similarities
 from kcde.methods import METHODS
 from kcde.names import OURS
 from kcde.seeding import rng_of
@@ -214,9 +214,7 @@ class NadarayaWatson:
         kernel, inputs = self._kernel(bandwidth), self._X[rows]
         values, found = values[rows], []
         for block in row_blocks(len(X), len(inputs)):
-            logs = kernel.log(X[block], inputs)
-            # Far from all rows every k underflows; their ratios do not.
-            weights = exp_of_negative(logs - logs.max(axis=1, keepdims=True))
+            weights = scaled_similarities(kernel, X[block], inputs)
             found.append(weights @ values / weights.sum(axis=1, keepdims=True))
         return np.concatenate(found)
 

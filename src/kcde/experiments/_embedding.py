@@ -59,9 +59,6 @@ class Repetition(NamedTuple):
     # That of the settings it is for.
     law: str | None = None
 
-    # What is kept of the data.
-    arrays: Mapping[str, np.ndarray] = {}
-
     # Bases of x that others made which have the same x.
     kept: dict | None = None
 
@@ -77,7 +74,7 @@ class EmbeddingExperiment(ArrayExperiment):
     A class that extends it has `tolerances`, relative ones of the factors, the published one first;
     `sized_names` of its data; `loss`, the metric of a fit that failed; `repetition(number,
     backend)`; and `judged(given, values)`, from the expectations at the test points to (metric,
-    value, unit) and `estimates`, arrays of the `.npz` with a value for each test point.
+    value, unit).
     """
 
     repeated = ("repetitions",)
@@ -110,10 +107,6 @@ class EmbeddingExperiment(ArrayExperiment):
         """Raise `ValueError` for unknown data and options."""
         self.sized_names.sizes(self.dataset)
         self.model(0, self.settings()[0])
-
-    def info(self) -> dict:
-        """Return the information on the job, with the settings in the order of the arrays."""
-        return super().info() | {"settings": [setting.axes() for setting in self.settings()]}
 
     @property
     def known(self) -> list[str]:
@@ -171,19 +164,14 @@ class EmbeddingExperiment(ArrayExperiment):
         return work
 
     def _outcome(self, given: Repetition, fitted: Mapping[Key, Outcome]) -> Outcome:
-        """Return the outcome of this method in a repetition; NaN where there is no fit."""
-        settings = self.settings()
-        shape = (len(settings), self.test_rows)
-        arrays = {name: np.full(shape, np.nan, dtype=np.float32) for name in self.estimates}
-        found = Outcome([], arrays=arrays | given.arrays)
-        for place, setting in enumerate(settings):
+        """Return the outcome of this method in a repetition."""
+        found = Outcome([])
+        for setting in self.settings():
             if (one := fitted.get((self.method, setting))) is None:
                 continue
             found.rows += one.rows
             named = {"split": given.number, **setting.axes()}
             found.chosen.append(named | {"chosen": next(iter(one.chosen), None)})
-            for name, values in one.arrays.items():
-                arrays[name][place] = values
         return found
 
     def _row(self, given: Repetition, setting: Setting) -> dict:
@@ -247,10 +235,10 @@ def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition
             if isinstance(found, Exception):
                 fitted[key] = Outcome([row | scores.failed(job.loss, found)])
                 continue
-            chosen, measured, arrays = found
+            chosen, measured = found
             row["seconds"] = seconds + own
             rows = [row | scores.cell(*each) for each in measured]
-            fitted[key] = Outcome(rows, [chosen._asdict()], arrays)
+            fitted[key] = Outcome(rows, [chosen._asdict()])
     return fitted
 
 
@@ -286,15 +274,13 @@ def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool)
 
 
 def _tested(job, given: Repetition, model, trials: Trials, bases: Bases) -> tuple:
-    """Return what was chosen, (metric, value, unit) of a fit with it, and its estimates."""
+    """Return what was chosen, and (metric, value, unit) of a fit with it."""
     chosen = trials.best()
     fitted = job.fit(given, model, bases)
     values, evaluated = _expected(given, fitted.model)
     structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
-    measured, arrays = job.judged(given, values)
-    # A repetition is kept until all are there: in the precision in which it is written.
-    kept = {name: each.astype(np.float32) for name, each in arrays.items()}
-    return chosen, [*measured, *structure, *_low_rank.costs(fitted, evaluated)], kept
+    measured = job.judged(given, values)
+    return chosen, [*measured, *structure, *_low_rank.costs(fitted, evaluated)]
 
 
 def _expected(given: Repetition, model) -> tuple[np.ndarray, float]:

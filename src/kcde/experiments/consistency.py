@@ -224,11 +224,7 @@ CONSTANTS = (*(Constant(False, value) for value in (0.03, 0.1, 1.0)), Constant(T
 
 @dataclass(frozen=True)
 class Consistency(Experiment):
-    """KCEF fitted to growing samples of a well-specified target. Needs no data.
-
-    The `.npz` has the targets: nodes `x`, `y`, and `gamma-<γ>/p`, p_0(y|x) at them, and
-    `gamma-<γ>/coefficients` of T_0.
-    """
+    """KCEF fitted to growing samples of a well-specified target. Needs no data."""
 
     name = "consistency"
     repeated = ("repetitions",)
@@ -283,14 +279,6 @@ class Consistency(Experiment):
                 without_noise = {"metric": REGULARIZATION_ERROR, "value": left}
                 rows.append(self._row(target, constant, n) | without_noise)
         return rows
-
-    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
-        """Return the targets."""
-        arrays = {"x": self.data[0].grid.x, "y": self.data[0].grid.y}
-        for target in self.data:
-            arrays[f"gamma-{target.gamma:g}/p"] = np.exp(target.log_density)
-            arrays[f"gamma-{target.gamma:g}/coefficients"] = target.coefficients
-        return arrays
 
 
 def _regularization(target: Target, constant: Constant, n: int) -> float:

@@ -9,8 +9,8 @@ where n = 2000, for the figures over the dimension. Everything is standardised b
 """
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -22,7 +22,7 @@ from kcde import scores
 from kcde.arrays import asarray, take_columns, to_numpy
 from kcde.data import catalogue as tables
 from kcde.data import made_up, names
-from kcde.data.loaders import load, removed_from
+from kcde.data.loaders import load
 from kcde.experiments import base, methods
 from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
 from kcde.joint import JointDensity, parents
@@ -52,7 +52,7 @@ class Problem:
     `rows` gives training and test rows of a run in original units; seeds derive from `identity`,
     the same for a data set and its alias; `shown_pair` are the columns, counted from 1, that a
     scatter plot shows, and `places` those of a pair alone among all; with `every_dimension` the
-    first 1, 2, ... columns are problems of their own; `removed` columns have a reason.
+    first 1, 2, ... columns are problems of their own.
     """
 
     name: str
@@ -61,7 +61,6 @@ class Problem:
     shown_pair: tuple[int, int]
     identity: str
     every_dimension: bool = False
-    removed: Mapping[str, str] = field(default_factory=dict)
     sha256: str | None = None
     places: tuple[int, ...] = ()
 
@@ -72,8 +71,7 @@ class Problem:
 
     def description(self) -> dict:
         """Return the description of the data for a job's `.json`."""
-        removed = [{"column": name, "reason": why} for name, why in self.removed.items()]
-        told = {"columns": list(self.columns), "removed": removed, "data_sha256": self.sha256}
+        told = {"columns": list(self.columns), "data_sha256": self.sha256}
         told |= {"every_dimension": self.every_dimension, "shown_pair": list(self.shown_pair)}
         return told | {"places": list(self.places or self.shown_pair)}
 
@@ -121,9 +119,7 @@ def open_problem(
 
     d = len(data.y_columns)
     shown = _SHOWN.get(data.name, (d - 1, d))
-    removed = removed_from(data, data_dir, catalogue)
-    more = {"removed": removed, "sha256": data.sha256}
-    return Problem(name, data.y_columns, rows, shown, data.name, **more)
+    return Problem(name, data.y_columns, rows, shown, data.name, sha256=data.sha256)
 
 
 def _grid(name: str) -> Problem:
@@ -178,11 +174,7 @@ _NODES_OF_A_JOB = 8
 
 @dataclass(frozen=True)
 class Factors(ProblemExperiment, ArrayExperiment):
-    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight.
-
-    The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units, NaN where a
-    factor failed, and `nodes`.
-    """
+    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight."""
 
     name = "factors"
     datasets = ("white-wine", "parkinsons", "red-wine", *GRIDS)
@@ -244,32 +236,26 @@ class Factors(ProblemExperiment, ArrayExperiment):
             X = take_columns(test, np.array(graph[node - 1], dtype=int))
             return fitted_factor, to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
 
-        outcome, curves = Outcome([]), []
+        outcome = Outcome([])
         for node in self.wanted:
             setting = scores.setting(graph=named, node=node, parents=_from_one(graph)[node - 1])
             row = self.row(unit, setting=setting, backend=backend) | problem.sizes(unit, split)
             found, seconds = attempt(factor, node)
-            chosen, curve = {"run": unit, "node": node}, np.full(len(split.test), np.nan)
+            chosen = {"run": unit, "node": node}
             if isinstance(found, Exception):
                 row |= scores.failed(NLL, found, "nats")
             else:
-                fitted_factor, curve = found
-                row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
+                fitted_factor, log_density = found
+                row |= {"seconds": seconds} | scores.cell(NLL, -log_density.mean(), "nats", 0.0)
                 chosen |= methods.chosen(fitted_factor)
             outcome.rows.append(row)
             outcome.chosen.append(chosen)
-            curves.append(curve)
-        outcome.arrays["log_density"] = np.stack(curves)
         return outcome
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""
         before = _from_one(parents(self.graph, self.data.dim))
         return super().info() | {"parents": before} | self.data.description()
-
-    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
-        """Return the log densities, and whose they are."""
-        return super().arrays(outcomes) | {"nodes": np.array(self.wanted)}
 
 
 def _from_one(graph: list) -> list[list[int]]:

@@ -23,7 +23,7 @@ import numpy as np
 from kcde import metrics as names
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import made_up
-from kcde.data.names import DRAWN_LAW, FACTORS, FEWER, GAUSSIAN, LAWS, parsed_law
+from kcde.data.names import DRAWN_LAW, FACTORS, GAUSSIAN, LAWS, parsed_law
 from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Repetition
 from kcde.experiments._low_rank import training_rows
 from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter
@@ -47,7 +47,6 @@ _REGULARIZATIONS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, *REGULARIZATIONS)
 # By scale, for the dimensions 1, 2, 3.
 _MOST_ROWS = {SMOKE: (1000,) * 3, LAPTOP: (10**7, 10**6, 10**5), PAPER: (10**7,) * 3}
 _TUNING_ROWS = {SMOKE: (200,) * 3, LAPTOP: (10**7, 10**5, 30_000), PAPER: (10**7,) * 3}
-_FEWER_ROWS = 100_000
 
 # Where a semidefinite program is slow: for these dimensions, constrained fits use the parameters
 # that are best without constraints, or are those of few repetitions.
@@ -58,23 +57,17 @@ _SLOW_REPETITIONS = {SMOKE: 1, LAPTOP: 2, PAPER: 20}
 
 @dataclass(frozen=True)
 class Moments(EmbeddingExperiment):
-    """Conditional second moments of Gaussian pairs (jdl figures 1 to 6). Needs no data.
-
-    The `.npz` has, for each setting and test point, the terms of the loss (40) as `error`,
-    E[1|x] - 1 as `mass`, and the smallest eigenvalue of T̂ over the largest absolute one as
-    `smallest`, shape (repetitions, settings, test points).
-    """
+    """Conditional second moments of Gaussian pairs (jdl figures 1 to 6). Needs no data."""
 
     name = "moments"
     datasets = tuple(f"gaussian-{d}-{10**k}" for d in (1, 2, 3) for k in range(3, 8))
     methods = ("JDL", "JPDL", "JPDL-unreduced", "CME")
     # The costs of these programs depend on the ranks, which grow with d, and not on n.
     only = {"JPDL-unreduced": (*datasets[:3], datasets[5])}
-    smoke = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors", "-fewer"))
+    smoke = tuple(f"gaussian-1-200{v}" for v in ("", "-laws", "-factors"))
     together = (("JDL", "CME"), ("JDL-sub-grid", "JDL-clipped"))
     sized_names = GAUSSIAN
     loss = names.SECOND_MOMENT_LOSS
-    estimates = ("error", "mass", "smallest")
 
     constrained_repetitions: int | None = parameter(None, "Of them with constraints.", at_least=0)
     # A method that has none is fitted once, under the tolerance 0. Those after the first, without
@@ -107,12 +100,11 @@ class Moments(EmbeddingExperiment):
         more = (1e-3, 1e-2, 1e-1) if dim == 1 else ()
         if scale == PAPER and dim == 2 and rows <= 10**6:
             more = (1e-3,)
-        if variation in (LAWS, FACTORS) and rows < 10**6:
+        if variation and rows < 10**6:
             more = ()
         published = next(tolerance for least, tolerance in _PUBLISHED if rows >= least)
-        most = _TUNING_ROWS[scale][min(dim, 3) - 1]
         found: dict = {"tolerances": tuple(dict.fromkeys((published, *more)))}
-        found["tuning_rows"] = min(_FEWER_ROWS, most) if variation == FEWER else most
+        found["tuning_rows"] = _TUNING_ROWS[scale][min(dim, 3) - 1]
         found["matched_repetitions"] = 0 if variation else 3
         if scale == LAPTOP and rows >= 10**6:
             found["repetitions"] = 5
@@ -150,7 +142,7 @@ class Moments(EmbeddingExperiment):
         for law in self.laws:
             yield self.repetition(number, backend, law)._replace(kept=kept)
 
-    def judged(self, given: Repetition, values: np.ndarray) -> tuple[list[tuple], dict]:
+    def judged(self, given: Repetition, values: np.ndarray) -> list[tuple]:
         """Judge the expectations of `second_moments_and_one` at the test points."""
         d = given.source.dim
         true = given.source.conditional_second_moment(to_numpy(given.X_test))
@@ -162,7 +154,7 @@ class Moments(EmbeddingExperiment):
         xp, n = array_namespace(given.Y), given.Y.shape[0]
         rows = second_moments_and_one(given.Y[: training_rows(n), :])
         ignoring = np.repeat(to_numpy(xp.mean(rows, axis=0)[None, :]), len(true), axis=0)
-        measured = [
+        return [
             (names.SECOND_MOMENT_LOSS, float(error.mean()), ""),
             (names.NORMALISATION_ERROR, float(np.abs(mass).max()), ""),
             (names.PSD_VIOLATION_RATE, float(np.mean(smallest < -ROUNDING)), ""),
@@ -170,7 +162,6 @@ class Moments(EmbeddingExperiment):
             (names.CANONICAL_CORRELATION, given.source.canonical_correlation, ""),
             (names.TUNING_ROWS, float(min(n, self.tuning_rows or n)), "rows"),
         ]
-        return measured, {"error": error, "mass": mass, "smallest": smallest}
 
 
 def second_moments_and_one(Y):

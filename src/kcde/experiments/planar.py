@@ -39,8 +39,7 @@ BANDWIDTH_SCALE = 0.1
 LEAPFROG_STEPS = {"KEF-100-steps": 100}
 
 # Name of an array to that of a history of an estimator.
-HISTORY = {f"history_{name}": name for name in ("iteration", "objective")}
-HISTORY |= {"history_mmd2": "mmd2_biased"}
+HISTORY = {"history_iteration": "iteration", "history_mmd2": "mmd2_biased"}
 
 NODES = 100
 SNAPSHOT_SAMPLES = 1000
@@ -57,9 +56,9 @@ class Planar(ArrayExperiment):
     """Fit a density to points of the plane and draw from it (dde, table 1).
 
     The `.npz` holds `samples_all` (seeds, n, 2) and of estimators with a history
-    `history_iteration` (checks,), `history_objective` and `history_mmd2` (seeds, checks), NaN from
-    where a training ended, and where a seed failed; and `train`, `test`, `samples` and what
-    `pictures` shows of the first seed that did not.
+    `history_iteration` (checks,) and `history_mmd2` (seeds, checks), NaN from where a training
+    ended, and where a seed failed; and `train`, `test`, `samples` and what `pictures` shows of the
+    first seed that did not.
     """
 
     name = "planar"
@@ -226,16 +225,14 @@ def pictures(model: PlanarModel, rng: np.random.Generator) -> dict[str, np.ndarr
     """Return the surfaces of a model and, if it kept snapshots, samples at each of them.
 
     `surface_x`, `surface_y` (100,) over the training points and a tenth of their range on each
-    side; `surface_log_density` (100, 100), nats, index of y first. Of an estimator that has a
-    natural parameter of its own `surface_f`, likewise; with snapshots `snapshot_iterations` (k,)
-    and `snapshots` (k, 1000, 2).
+    side. Of an estimator that has a natural parameter of its own `surface_f` (100, 100), index of y
+    first; with snapshots `snapshot_iterations` (k,) and `snapshots` (k, 1000, 2).
     """
     lower, upper = model.train.min(axis=0), model.train.max(axis=0)
     margin = _MARGIN * (upper - lower)
     x, y = np.linspace(lower - margin, upper + margin, NODES, axis=1)
     nodes = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     found = {"surface_x": x, "surface_y": y}
-    found["surface_log_density"] = model.log_density(nodes).reshape(NODES, NODES)
     if hasattr(model.estimator, "natural_parameter"):
         f = model.estimator.natural_parameter(None, model.scaled(nodes))
         found["surface_f"] = to_numpy(f).reshape(NODES, NODES)

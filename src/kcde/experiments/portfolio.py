@@ -35,11 +35,7 @@ _RISK_FREE = "fama-french-factors-daily"
 
 @dataclass(frozen=True)
 class Portfolio(EmbeddingExperiment):
-    """How likely portfolios lose much on the next day (jdl figures 7 to 9).
-
-    The `.npz` has `probability`, shape (repetitions, settings, test days), NaN where a fit failed,
-    `label`, shape (repetitions, test days), and `threshold`, shape (repetitions,).
-    """
+    """How likely portfolios lose much on the next day (jdl figures 7 to 9)."""
 
     name = "portfolio"
     datasets = tuple(f"portfolios-{d}-{1000 * k}" for d in (1, 5, 10, 25) for k in (1, 5, 10, 20))
@@ -49,7 +45,6 @@ class Portfolio(EmbeddingExperiment):
     reads_files = True
     sized_names = PORTFOLIOS
     loss = LOGISTIC_LOSS
-    estimates = ("probability",)
 
     portfolios: str = sized("smoke-portfolios", _RETURNS, _RETURNS, "Data set of returns.")
     risk_free: str = sized("smoke-risk-free", _RISK_FREE, _RISK_FREE, "Data set of risk-free ones.")
@@ -94,8 +89,7 @@ class Portfolio(EmbeddingExperiment):
             return lambda values: logistic_loss(xp.reshape(values, (-1,)), happens)
 
         placed = (asarray(rows, backend) for rows in (days.X, days.Y, days.X_test, days.Y_test))
-        kept = {"label": event(days.Y_test)[:, 0].astype(bool), "threshold": np.array(threshold)}
-        return Repetition(number, backend, *placed, event, loss, threshold, arrays=kept)
+        return Repetition(number, backend, *placed, event, loss, threshold)
 
     def fit(self, given: Repetition, model, bases: Bases) -> Fit:
         """Fit an estimator to the training rows; a classifier to the event."""
@@ -107,13 +101,12 @@ class Portfolio(EmbeddingExperiment):
         model = with_options(model, {"regularization": factor * model.regularization})
         return bases.fit_classifier(model, to_numpy(given.f(bases.Y))[:, 0].astype(np.int64))
 
-    def judged(self, given: Repetition, values: np.ndarray) -> tuple[list[tuple], dict]:
+    def judged(self, given: Repetition, values: np.ndarray) -> list[tuple]:
         """Judge the probabilities on the test days."""
-        probability, event = values[:, 0], given.arrays["label"].astype(float)
+        probability, event = values[:, 0], to_numpy(given.f(given.Y_test))[:, 0]
         rate = float(to_numpy(given.f(given.Y)).mean())
-        measured = [
+        return [
             (LOGISTIC_LOSS, logistic_loss(probability, event), "nats"),
             (NEGATIVE_PROBABILITY_RATE, float(np.mean(probability < 0)), ""),
             (BASE_RATE_LOSS, logistic_loss(np.full(event.shape, rate), event), "nats"),
         ]
-        return measured, {"probability": probability}

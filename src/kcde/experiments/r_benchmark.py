@@ -303,7 +303,6 @@ class RBenchmark(ArrayExperiment):
             metrics.append(("mmd2_biased", history["mmd2_biased"][-1], ""))
             metrics.append(("sampler_effective_sample_size", to_numpy(proposed).min(), "samples"))
         arrays = {"log_density": log_f - log_z, "log_density_quadrature": log_f - reference}
-        arrays |= {"log_z_stderr": to_numpy(drawn.stderr), "effective_sample_size": size}
         return metrics, arrays
 
 

@@ -47,9 +47,7 @@ class Terrain(Conditional):
     All 14040 points take 1.3 GB for each matrix of kernel values. Under {"protocol":"folds"} the
     metrics are `smae_centred`, `smae_predicted`, `smae_pointwise` and `smae_total`, and under the
     authors' protocol for the method `smae`, by their definition; random splits have
-    `smae_pointwise` and `smae_pointwise_std`, its spread over the test points. The `.npz` holds
-    `prediction_<protocol>` and `test_rows_<protocol>`, a row each split (NaN and -1 where one
-    failed, or has fewer rows).
+    `smae_pointwise` and `smae_pointwise_std`, its spread over the test points.
     """
 
     name = "terrain"
@@ -88,14 +86,12 @@ class Terrain(Conditional):
         names = self._metrics(protocol)
         if isinstance(found, Exception):
             rows = [row | scores.failed(name, found) for name in names]
-            found = np.full(len(test), np.nan)
         else:
-            row["seconds"], found = fitting + seconds, found[0] + centre
-            measured = self._errors(found, table.Y[test, 0], centre)
+            row["seconds"] = fitting + seconds
+            measured = self._errors(found[0] + centre, table.Y[test, 0], centre)
             rows = [row | scores.cell(name, measured[name]) for name in names]
             chosen |= self.chosen(model)
-        held = {f"test_rows_{protocol}": test, f"prediction_{protocol}": found}
-        return Outcome(rows, [chosen], held)
+        return Outcome(rows, [chosen])
 
     def _metrics(self, protocol: str) -> list[str]:
         """Return the metrics of a protocol, that of the published number first."""
@@ -111,7 +107,3 @@ class Terrain(Conditional):
         measured = {f"{SMAE}_{name}": value for name, value in values.items()}
         published = values[_PUBLISHED.get(self.estimator, "centred")]
         return measured | {SMAE: published, f"{SMAE}_pointwise_std": spread}
-
-    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
-        """Return predictions and row numbers, stacked by protocol."""
-        return super().arrays(outcomes[: self.folds]) | super().arrays(outcomes[self.folds :])

@@ -131,10 +131,10 @@ class TrafficByTime(Conditional):
     of 32256 pairs are measured, by CDO alone.
 
     The `.npz` has `inputs`, shape (splits, inputs, 2), and `mean`, `std`, `test_mean`,
-    `test_std`, `test_count`, shape (splits, inputs), NaN where there is none; `overlapping_mean`
-    and `overlapping_std`, the same of test and training outputs together; `thinned`, shape
-    (splits,); and of the test outputs of split 0 `histogram`, shape (inputs, bins), over the bins
-    between `edges`.
+    `test_std`, shape (splits, inputs), NaN where there is none; `overlapping_mean` and
+    `overlapping_std`, the same of test and training outputs together; `thinned`, shape (splits,);
+    and of the test outputs of split 0 `histogram`, shape (inputs, bins), over the bins between
+    `edges`.
     """
 
     name = "traffic"
@@ -235,8 +235,7 @@ def _tested(split: Split, inputs: np.ndarray) -> dict[str, np.ndarray]:
     both = np.vstack([split.X, split.X_test]), np.vstack([split.Y, split.Y_test])
     names = ("test_mean", "test_std", "overlapping_mean", "overlapping_std")
     values = (mean, std, *data_sets.moments(*both, inputs)[1:])
-    found = {name: np.where(tested, each, np.nan) for name, each in zip(names, values, strict=True)}
-    return {"test_count": count} | found
+    return {name: np.where(tested, each, np.nan) for name, each in zip(names, values, strict=True)}
 
 
 def _cells(estimate: tuple, of_training: tuple, tested: dict) -> list[dict]:

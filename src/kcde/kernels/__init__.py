@@ -91,3 +91,13 @@ class MaternKernel(Stationary):
         """Return √3 r, shape (a, b): the exponent of the Gaussian kernel is -r²/2."""
         exponents = GaussianKernel(self.bandwidth).log(A, B)
         return sqrt(6.0) * array_namespace(A, B).sqrt(-exponents)
+
+
+def scaled_similarities(kernel, A, B):
+    """Return k(a, b), shape (len A, len B), each row divided by its largest.
+
+    Weights are divided by their sum, so that only ratios matter; far from all inputs every k
+    underflows, and the ratios do not.
+    """
+    exponents = kernel.log(A, B)
+    return exp_of_negative(exponents - array_namespace(A).max(exponents, axis=1, keepdims=True))

@@ -13,7 +13,7 @@ from kcde.data.made_up import correlation_of, gaussian_random_pairs
 from kcde.data.names import PLANAR
 from kcde.seeding import rng_of
 
-REACH = {"two-moons": 5.0, "two-moons-code": 5.0, "ring": 6.0, "grid": 2.0}
+REACH = {"two-moons": 5.0, "ring": 6.0, "grid": 2.0}
 CELLS = 600
 
 
@@ -133,8 +133,6 @@ def test_donut_densities_are_those_of_the_mixture(x):
     nodes, cell = midpoints(2.0, 200)
     over_y = made_up.donut_joint_density(x, nodes).sum() * cell
     assert over_y == pytest.approx(made_up.donut_marginal_density(x), rel=1e-9)
-    conditional = made_up.donut_conditional_density(x, nodes)
-    assert conditional.sum() * cell == pytest.approx(1.0, rel=1e-9)
 
 
 def planar_by_hand(name, y):
@@ -157,7 +155,7 @@ def test_planar_density_is_that_of_the_text_and_of_the_draws(name, rng):
     expected = np.log([planar_by_hand(name, point) for point in points])
     found = made_up.planar_log_density(name, points)
     # The constant of two moons is checked by its mass.
-    constant = (found - expected)[0] if name.startswith("two-moons") else 0.0
+    constant = (found - expected)[0] if name == "two-moons" else 0.0
     np.testing.assert_allclose(found - expected, constant, atol=1e-10)
     nodes, area = midpoints(REACH[name], CELLS)
     mass = np.exp(made_up.planar_log_density(name, nodes)) * area

@@ -57,7 +57,6 @@ CASES = {
     "moments gaussian-1-200 JPDL": PAIRS | {"options": {"degree": 2}},
     "moments gaussian-1-200-laws JDL-clipped": GRID | {"laws": ("normal-1", "uniform-1")},
     "moments gaussian-1-200-factors JDL": PAIRS | {"largest_factors": (1.0,)},
-    "moments gaussian-1-200-fewer JDL": PAIRS | {"tuning_rows": 50, "validation_rows": 7},
     "planar ring KEF": {"samples": 100} | BASIS,
     "portfolio portfolios-2-300 JDL": FEW,
     "portfolio portfolios-2-300 CME": FEW,

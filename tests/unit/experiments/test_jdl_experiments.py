@@ -55,13 +55,15 @@ def middle(rows):
 @pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize("cls", [JDL, CME])
 def test_the_best_of_a_grid_is_that_of_separate_fits(cls, held, rows, monkeypatch):
-    """Whether or not factors of y fit into memory."""
+    """Whether or not factors of y fit into memory, and all rows of the last fifth count."""
     X, Y = rows
+    last = 60 if held else 55
     if not held:
         monkeypatch.setattr(_low_rank, "MOST_HELD", 0)
+        monkeypatch.setattr(SELECTION, "validation_rows", 7)
 
     def loss(values):
-        return np.mean((values[:, 0] - Y[48:, 0] ** 2) ** 2)
+        return np.mean((values[:, 0] - Y[48:last, 0] ** 2) ** 2)
 
     models = {constrained: cls(constrained=constrained) for constrained in (False, True)}
     trials = _low_rank.select(models, X, Y, square, loss, SELECTION)
@@ -72,7 +74,7 @@ def test_the_best_of_a_grid_is_that_of_separate_fits(cls, held, rows, monkeypatc
             chosen = {"bandwidth_x": a * middle(X[:48]), "bandwidth_y": b * middle(Y[:48])}
             chosen["regularization"] = value
             one = clone(model).set_params(**chosen).fit(X[:48], Y[:48])
-            found.append((loss(one.conditional_expectation(square, X[48:])), chosen))
+            found.append((loss(one.conditional_expectation(square, X[48:last])), chosen))
         expected, options = min(found, key=lambda each: each[0])
         best = trials[constrained].best()
         assert best.loss == pytest.approx(expected, rel=1e-8)
@@ -148,13 +150,14 @@ def test_a_looser_tolerance_is_fitted_with_columns_of_the_tightest(cls, rows, mo
 @pytest.fixture(scope="module", params=["JDL", "CME"])
 def done(request, launch):
     job = JOB | {"method": request.param, "tolerances": (1e-3, 1e-1)}
-    return CLASSES[request.param], *launch(Moments, **job)[:3]
+    done = launch(Moments, **job)
+    return CLASSES[request.param], done.frame, done.info
 
 
 @pytest.mark.parametrize("constrained", [False, True])
 def test_moments_by_hand(constrained, done):
     """Point by point, from a model fitted anew with what was chosen."""
-    cls, frame, arrays, info = done
+    cls, frame, info = done
     place = {"tolerance": 1e-3, "constrained": constrained}
     chosen = info["chosen"][int(constrained)]
     assert {name: chosen[name] for name in place} == place
@@ -183,8 +186,6 @@ def test_moments_by_hand(constrained, done):
     assert worst[0] == pytest.approx(np.max(masses), rel=1e-5, abs=1e-12)
     # A joint distribution is normalised and an embedding is not.
     assert (worst.max() < 1e-10) == (cls is JDL) or constrained
-    settings = info["settings"].index(place | LAW)
-    np.testing.assert_allclose(arrays["error"][0, settings], losses, rtol=1e-4)
 
 
 def test_a_solver_that_stops_early_is_a_failed_row(launch, monkeypatch):
@@ -196,13 +197,13 @@ def test_a_solver_that_stops_early_is_a_failed_row(launch, monkeypatch):
         return plain(self, *given)
 
     monkeypatch.setattr(JDL, "_fit_summary", failing)
-    frame, arrays, info, _ = launch(Moments, **JOB, method="JDL")
+    frame, _, info, _ = launch(Moments, **JOB, method="JDL")
     bad = frame[frame["status"] == "failed"]
     assert bad["split"].tolist() == [0, 1]
     assert set(bad["metric"]) == {names.SECOND_MOMENT_LOSS}
     assert all("the dual stopped early" in detail for detail in bad["detail"])
-    assert np.isnan(arrays["error"][:, 1]).all()
-    assert np.isfinite(arrays["error"][:, 0]).all()
+    place = {"tolerance": 1e-3, "constrained": False}
+    assert len(values(frame, names.SECOND_MOMENT_LOSS, **place, **LAW)) == 2
     assert [each["chosen"] is None for each in info["chosen"]] == [False, True] * 2
 
 
@@ -210,7 +211,7 @@ def test_matrices_that_are_not_positive_semi_definite_are_counted():
     job = Moments(**JOB | {"test_rows": 4}, method="JDL")
     matrices = [[1, 0, 0, 1], [1, 2, 2, 1], [1, 1, 1, 1], [0, 0, 0, 0]]
     found = np.column_stack([matrices, [1.0, 0.5, 1.0, 1.2]])
-    metrics = {name: value for name, value, _ in job.judged(job.repetition(0), found)[0]}
+    metrics = {name: value for name, value, _ in job.judged(job.repetition(0), found)}
     # The third is singular and the fourth is zero: rounding is not a violation.
     assert metrics[names.PSD_VIOLATION_RATE] == 0.25
     assert metrics[names.NORMALISATION_ERROR] == 0.5
@@ -232,7 +233,7 @@ def test_the_loss_is_that_of_the_paper_outside_the_unit_interval_too():
 @pytest.mark.parametrize("method", CLASSES)
 def test_probabilities_by_hand(method, smoke, launch):
     job = DAYS | {"method": method, "estimator": CLASSES[method].__name__}
-    frame, arrays, info, _ = launch(Portfolio, **job)
+    frame, _, info, _ = launch(Portfolio, **job)
     here = Portfolio(**job, data_dir=smoke[0], catalogue=smoke[1]).repetition(0)
     # The event is one day in a hundred: of 300 the third smallest sum.
     assert here.source == np.sort(here.Y[:, 0])[2]
@@ -252,8 +253,6 @@ def test_probabilities_by_hand(method, smoke, launch):
         (names.NEGATIVE_PROBABILITY_RATE, np.mean(probability < 0)),
     ):
         assert values(frame, metric, **place)[0] == pytest.approx(expected, rel=1e-6)
-    np.testing.assert_allclose(arrays["probability"][0, 0], probability, rtol=1e-4, atol=1e-6)
-    np.testing.assert_array_equal(arrays["label"][0], event == 1)
     if method == "JDL":
         tight = values(frame, names.NEGATIVE_PROBABILITY_RATE, **place | {"constrained": True})
         assert (tight == 0).all()

@@ -105,9 +105,11 @@ def test_a_failed_fit_is_a_row_and_programming_errors_are_not_hidden(smoke, tmp_
         job.outcome(0)
 
 
-def test_parts_must_be_of_the_job_all_and_each_once(tmp_path):
+def test_parts_must_be_whole_of_the_job_all_and_each_once(tmp_path):
     (part, _), out = in_shards(Thirds(), tmp_path, 2), tmp_path / "x.csv"
+    (text := tmp_path / "text.npz").write_text("split,value\n")
     for job, parts, words in (
+        (Thirds(), [text], r"text\.npz"),
         (Thirds(factors=(2.0,)), [part], "another"),
         (Thirds(), [part], "repetitions"),
         (Thirds(), [part, part], "once"),
@@ -115,13 +117,6 @@ def test_parts_must_be_of_the_job_all_and_each_once(tmp_path):
         with pytest.raises(ValueError, match=words):
             run(job, out, parts=parts)
     assert not out.exists()
-
-
-def test_a_file_that_no_shard_left_is_refused(tmp_path):
-    part = tmp_path / "part.npz"
-    part.write_text("split,value\n")
-    with pytest.raises(ValueError, match=r"part\.npz"):
-        run(Thirds(), tmp_path / "x.csv", parts=[part])
 
 
 @pytest.mark.parametrize(

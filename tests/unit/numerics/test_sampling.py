@@ -151,11 +151,11 @@ def test_the_metric_is_the_variances_of_the_last_window(rng):
         return -0.5 * np.sum((Y / scale) ** 2, axis=1), -Y / scale**2
 
     chain = _Chains(target, scale * rng.standard_normal((20, 3)), 10, 0.01)
-    windows = _Adaptation(chain, 0.8, 1000, windows=True)
+    windows = _Adaptation(chain, 1000, windows=True)
     assert windows._ends == [100, 150, 250, 450, 900]
     for transition, random in enumerate(_random(chain.state, 1000, rng)):
         windows.update(transition, chain.move(random)[0])
     np.testing.assert_allclose(chain.scale, scale, rtol=0.2)
     assert np.ptp(chain.step) == 0.0
-    assert _Adaptation(chain, 0.8, 0, windows=True)._ends == []
-    assert _Adaptation(chain, 0.8, 20, windows=True)._ends[-1] == 18
+    assert _Adaptation(chain, 0, windows=True)._ends == []
+    assert _Adaptation(chain, 20, windows=True)._ends[-1] == 18

@@ -346,14 +346,19 @@ def crps_of_draws(draws, y):
     return xp.mean(xp.abs(draws - y[:, None]), axis=1) - draws @ weights
 
 
-def _renormalised(model, f: Callable, X):
-    """Return E[f(Y)|x] / E[1|x], shape (n, q), for checked X."""
+def with_one(f: Callable) -> Callable:
+    """Return a function of Y (m, d_y) to 1 and then f, shape (m, 1 + q)."""
 
     def one_and_f(Y):
         xp = array_namespace(Y)
         return xp.concat([xp.ones_like(Y[:, :1]), f(Y)], axis=1)
 
-    found = model.conditional_expectation(one_and_f, X)
+    return one_and_f
+
+
+def _renormalised(model, f: Callable, X):
+    """Return E[f(Y)|x] / E[1|x], shape (n, q), for checked X."""
+    found = model.conditional_expectation(with_one(f), X)
     return found[:, 1:] / found[:, :1]
 
 
