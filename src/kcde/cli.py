@@ -187,10 +187,9 @@ def fit_command(
     kcde fit houses.csv --y price --method LSCDE-exact --conformal 0.25 --out price.kcde
     """  # noqa: D301
     from kcde import tabular
-    from kcde.table_model import TableModel, require_savable
+    from kcde.table_model import TableModel
 
     arguments = json_object(options, "--options", '{"folds": 5}')
-    require_savable(method, arguments)
     _require_apart(out, data)
     coded = names(levels, "--levels") or []
     given = {"drop": names(drop, "--drop") or (), "groups": groups, "levels": coded}

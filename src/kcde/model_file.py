@@ -15,32 +15,17 @@ from typing import Any
 import numpy as np
 
 from kcde.files import array_in, atomic, part_of, refused, require_small
-from kcde.names import ESTIMATORS
 from kcde.provenance import source
 
-FORMAT = 2
+FORMAT = 3
 
 _ROOMS = ("kcde.estimators.", "kcde.kernels.", "kcde.linalg.", "kcde.normalisers.")
 """Parts of the package whose classes a file may name."""
 
-_ONCE = {
-    "estimators._likelihood.objective": ("_likelihood.features",),
-    "estimators._networks.flows": ("_flows.training",),
-    "estimators._networks.nade": ("_nade.training",),
-    "linalg": ("pivoted_cholesky",),
-}
-"""Modules, and those below their folder in which older files of this format name their classes.
-
-An estimator is found by its own name.
-"""
-
+_SCORES = ("cv_results_", "history_", "validation_history_")
 _JSON = "model.json"
 _PLAIN = (type(None), bool, int, float, str)
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same model, the same bytes
-
-
-class UnsavableError(ValueError):
-    """A model has a part that is neither array, number, text nor an object of the package."""
 
 
 def write(
@@ -61,8 +46,9 @@ def write(
 
     Raises
     ------
-    UnsavableError
-        If the model or an argument has a part that cannot be written.
+    ValueError
+        If the model or an argument has a part that is neither array, number, text nor an object of
+        the package.
     """
     writer = _Writer()
     content = {"format": FORMAT, "about": about, "model": writer.encode(model, "model")}
@@ -157,7 +143,7 @@ class _Writer:
             self._known(value, {"same": number})
             state = {key: self.encode(each, f"{name}.{key}") for key, each in vars(value).items()}
             return {"class": kind, "state": state, "number": number}
-        raise UnsavableError(f"{name} is a {kind}, which no model file can hold")
+        raise ValueError(f"{name} is a {kind}, which no model file can hold")
 
     def _known(self, value: Any, entry: dict) -> dict:
         self._kept.append(value)
@@ -166,7 +152,7 @@ class _Writer:
 
     def _array(self, value: np.ndarray) -> int:
         if value.dtype.hasobject or value.dtype.kind not in "biufcUS":
-            raise UnsavableError(f"an array of {value.dtype} cannot be written to a model file")
+            raise ValueError(f"an array of {value.dtype} cannot be written to a model file")
         self.arrays.append(value)
         return len(self.arrays) - 1
 
@@ -216,7 +202,7 @@ class _Reader:
         made = cls.__new__(cls)
         self._objects[value["number"]] = made
         for key, each in value["state"].items():
-            self._finite = key != "cv_results_"  # where a candidate failed there is no score
+            self._finite = key not in _SCORES  # where a candidate failed there is none
             vars(made)[key] = self.decode(each)
         self._finite = True
         if missing := set(getattr(cls, "_get_param_names", list)()) - vars(made).keys():
@@ -227,10 +213,6 @@ class _Reader:
 def _class(name: str) -> type:
     """Return a class of the package by its full name, or raise `ValueError`."""
     module, _, qualname = name.rpartition(".")
-    module = ESTIMATORS.get(qualname, module)
-    for now, before in _ONCE.items():
-        if module.removeprefix("kcde.").partition(".")[2] in before:
-            module = f"kcde.{now}"
     if f"{module}.".startswith(_ROOMS) and source(module) is not None:
         cls = getattr(import_module(module), qualname, None)
         if isinstance(cls, type) and cls.__module__ == module:

@@ -63,12 +63,6 @@ def _tags(name: str) -> Tags:
     return getattr(estimators, methods.find(name).estimator).tags
 
 
-def savable() -> list[str]:
-    """Return the names of the methods whose fits can be written to a file."""
-    names = [name for name in methods.METHODS if not usable(name) and _tags(name).saved]
-    return list(map(methods.shown, names))
-
-
 def regardless_of_groups(names: Sequence[str]) -> str:
     """Return a sentence that names the methods which do not choose by folds, "" for none."""
     without = [name for name in names if not _tags(name).grouped]
@@ -408,7 +402,7 @@ class TableModel:
 
         Raises
         ------
-        kcde.model_file.UnsavableError
+        ValueError
             If the estimator learns what is neither.
         """
         _, _, *given = (each.name for each in fields(self))
@@ -452,14 +446,6 @@ def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[
         raise ValueError(f"give each number once; got {', '.join(f'{each:g}' for each in numbers)}")
     texts = (repr(float(each)).removesuffix(".0") for each in numbers)
     return {template.format(text): values[:, place] for place, text in enumerate(texts)}
-
-
-def require_savable(method: str, options: Mapping) -> None:
-    """Raise `ValueError` for a method whose fit cannot be written, with those that can."""
-    if not all(unfitted(each, 0).tags.saved for each in _parts(method, options)):
-        can = ", ".join(name for name in map(methods.shown, _USUAL) if name in savable())
-        why = f"a fit of {method} is not made of arrays and numbers alone"
-        raise ValueError(f"{why}, so that no model file can hold it; among those that can: {can}")
 
 
 def _code(method: str, options: Mapping | None) -> str:

@@ -209,7 +209,7 @@ class Column:
     name: str
     levels: tuple[str, ...] | None = None
     range: tuple[float, float] | None = None
-    """The smallest and the largest number in training; None in older model files."""
+    """The smallest and the largest number in training."""
     fill: float | None = None
     """What stands for a missing number, beside a column of 0 and 1 that says so; None: nothing."""
 
@@ -342,7 +342,7 @@ class Columns:
 
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
-        """Return what `dataclasses.asdict` and JSON made of it, in this version or an older one."""
+        """Return what `dataclasses.asdict` and JSON made of it."""
 
         def frozen(part: Any) -> Any:
             return tuple(part) if isinstance(part, list) else part

@@ -40,7 +40,6 @@ OF_CLASSIFIERS = {
 }
 OF_A_CLASS = {
     "KernelLogisticRegression": ONE_COLUMN | OF_CLASSIFIERS,
-    "DDE": {"check_estimators_pickle": "its networks hold functions of JAX, which have no name"},
     "LikelihoodKCEF": ONE_COLUMN,
     "NGBoost": ONE_COLUMN,
     "Conformal": {"check_regressor_multioutput": "intervals are of one y"},

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from kcde import model_file
-from kcde.table_model import TableModel, _share_of_floor, require_savable
+from kcde.table_model import TableModel, _share_of_floor
 
 
 def table(n=60):
@@ -97,8 +97,6 @@ def test_what_is_stacked_is_named_with_its_weights_and_has_a_floor(lower, data):
     assert chosen.notes_[-1].startswith("Weights: ")
     with pytest.raises(ValueError, match="JDL"):
         TableModel("Stacked", "price", options={"estimators": ["JDL"]}).fit(frame)
-    with pytest.raises(ValueError, match="file"):
-        require_savable("Stacked", {"estimators": ["CDO-LL", "LinearGaussian"]})
 
 
 @pytest.mark.parametrize("method", ["LinearGaussian", "LikelihoodKCEF"])
@@ -160,7 +158,6 @@ def test_rows_without_predictions_are_empty_and_counted_and_columns_are_kept(dat
 @pytest.mark.parametrize(
     ("method", "options", "word"),
     [
-        ("DDE", "{}", "no model file can hold it"),
         ("KCEF-F", "{}", "joint density"),
         ("KCEF-l", "{}", "did you mean `KCEF"),
         ("LinearGaussian", '{"regularization": "x"}', "regularization"),

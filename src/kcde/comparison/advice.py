@@ -15,7 +15,7 @@ The rule:
    where the first is not better than the density that ignores x at 5% of that test. If none is
    better than that by 0.02 nats or more, with 95% confidence, that density is advised.
 4. A coverage of the 90% intervals that is off by more than 0.05 is said, with the remedy: intervals
-   by split conformal prediction. So is it that no model file can hold a method.
+   by split conformal prediction.
 
 Of CRPS a fiftieth of that of the first stands for the 0.02 nats. So fewer rows or splits end in no
 advice, and never in another method than the first.
@@ -32,7 +32,6 @@ from kcde.comparison.running import CRPS, FAILED, FORWARD, GROUPS, LOG_DENSITY, 
 from kcde.methods import BASELINE, STACKED
 from kcde.metrics import COVERAGES, paired_t_test
 from kcde.seeding import rng_of
-from kcde.table_model import savable
 
 WORST_LOSS = "worst_loss"
 """Mean of -log p over the twentieth of the test rows with the lowest, in nats."""
@@ -152,9 +151,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
         others = wide[sound.index].drop(columns=BASELINE)
         if (_upper(others.sub(wide[BASELINE], axis=0), overlap) < margin).all():
             why = f"no method is better than this one, which ignores x, by {margin:.2g} or more"
-            return Advice(
-                BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, sound, plan, run)}."
-            )
+            return Advice(BASELINE, f"Take {BASELINE}: {why}; {_details(baseline, plan)}.")
         nearest = others.columns[0] if first.name == BASELINE else first.name
         test = paired_t_test(wide[nearest], wide[BASELINE], overlap)
         if first.name == BASELINE or test.p_value >= SIGNIFICANCE:
@@ -189,7 +186,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
         said.append(f"it is {_difference(taken, baseline, rank_by)} than {BASELINE}, without x")
     else:
         said.append(f"what x is worth is not known without {BASELINE}, which ignores it")
-    said.append(_details(taken, sound, plan, run))
+    said.append(_details(taken, plan))
     if len(run.behind):
         said.append(f"{_listed(list(run.behind))}: scored on fewer rows alone")
     name = taken.name if taken.name != STACKED else f"{STACKED}, the mixture {in_parts(run.stack)}"
@@ -241,30 +238,18 @@ def in_parts(stack: Mapping) -> str:
     return ", ".join(f"{weight:.2f} {name}" for name, weight in weighted)
 
 
-def _details(taken, sound: pd.DataFrame, plan: Plan, run: Run) -> str:
-    """Return widths and coverage of a method, and what is to be done about them or a file."""
-    held, can = taken["coverage_90"], savable()
-    if run.stack is not None and not set(run.stack["estimators"]) <= set(can):
-        can.remove(STACKED)
-    width, error = in_units(taken["width_90"]), in_units(taken["error"])
+def _details(taken, plan: Plan) -> str:
+    """Return widths and coverage of a method, and what is to be done about them."""
+    held, width, error = taken["coverage_90"], in_units(taken["width_90"]), in_units(taken["error"])
     said = f"its 90% intervals are typically {width} wide and hold {held:.0%} of held-out rows"
     said += f", its typical error is {error}"
-    if abs(held - 0.9) > COVERAGE_OFF:
-        kind = "too narrow" if held < 0.9 else "too wide"
-        options = {FORWARD: ["time_column"], GROUPS: ["groups"]}.get(plan.kind, [])
-        if taken.name in can:
-            how = [f"--{each.replace('_', '-')} {plan.column}" for each in options]
-            how = " ".join(["kcde fit", *how, "--conformal 0.25"])
-        else:
-            how = ", ".join(["...", *(f"{each}={plan.column!r}" for each in options)])
-            how = f"TableModel({how}, conformal=0.25)"
-        later = ", which holds as far as new rows are like the latest" * (plan.kind == FORWARD)
-        said += f"; {kind}: take intervals by conformal prediction ({how}){later}"
-    if taken.name in can:
+    if abs(held - 0.9) <= COVERAGE_OFF:
         return said
-    others = [name for name in sound.index if name in can]
-    first = f"; the first that can be saved is {others[0]}" if others else ""
-    return f"{said}; it cannot be saved to a file: fit it in Python, as the page shows{first}"
+    kind = "too narrow" if held < 0.9 else "too wide"
+    option = {FORWARD: "--time-column ", GROUPS: "--groups "}.get(plan.kind)
+    how = f"kcde fit {option}{plan.column} --conformal" if option else "kcde fit --conformal"
+    later = ", which holds as far as new rows are like the latest" * (plan.kind == FORWARD)
+    return f"{said}; {kind}: take intervals by conformal prediction ({how} 0.25){later}"
 
 
 def in_units(value: float) -> str:

@@ -51,8 +51,6 @@ class Tags:
         Computes in the namespace of its input.
     sampler
         Has `sample`.
-    saved
-        What it learns is arrays, numbers and texts, which `kcde.model_file` can write.
     grouped
         It chooses by folds, and `fit` takes the `groups` of rows that these keep together.
     several_y
@@ -65,7 +63,6 @@ class Tags:
     target: str = "continuous"
     array_api: bool = True
     sampler: bool = True
-    saved: bool = True
     grouped: bool = False
     several_y: bool = True
 

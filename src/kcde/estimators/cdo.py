@@ -8,7 +8,7 @@ for all α and α′.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -608,7 +608,7 @@ class CDO(SignedMixture):
     array([[0.9]])
     """
 
-    tags: ClassVar[Tags] = Tags(saved=False, grouped=True)
+    tags: ClassVar[Tags] = Tags(grouped=True)
 
     selection_rule: ClassVar[str] = (
         "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
@@ -653,9 +653,7 @@ class CDO(SignedMixture):
         M = self._reference.size
         shift = self.output_regularization_ * (M if self.scaling == "corrected" else 1)
         given = self._reference, self.bandwidth_y_
-        # Fitted models are pickled, which a lambda cannot be.
-        spectrum = spectrum_of(*given, _FAR_BELOW * shift)
-        self._squared_inverse = partial(spectrum.squared_inverse, c=shift)
+        self._spectrum, self._shift = spectrum_of(*given, _FAR_BELOW * shift), shift
         kernel = KERNELS[self.kernel_x](self.bandwidth_x_)
         self._inputs = InputFactor(kernel, self._groups, Y.shape[0] * self.regularization_)
         self.jitter_ = self._inputs.jitter
@@ -669,7 +667,7 @@ class CDO(SignedMixture):
             self._centre = xp.mean(self.reference_, axis=0)
             z = self.reference_ - self._centre
             F = xp.concat([xp.ones((z.shape[0], 1), dtype=z.dtype), z, z * z], axis=1)
-            products = self._groups.means(*given, self._squared_inverse(F.T).T)
+            products = self._groups.means(*given, self._spectrum.squared_inverse(F.T, shift).T)
             self._moment_coef = self._inputs.solve(products)
         elif self.weights == "projected":
             self._nearest = NearestMixture(*given)
@@ -726,7 +724,7 @@ class CDO(SignedMixture):
             else:
                 S = self._inputs.solve(similarities.T).T
                 V = self._groups.reference_weights(self._reference, self.bandwidth_y_, S)
-            parts.append(self._squared_inverse(V))
+            parts.append(self._spectrum.squared_inverse(V, self._shift))
         return array_namespace(X).concat(parts)
 
     def _signed_weights(self, X):

@@ -131,7 +131,7 @@ class DDE(ExponentialFamily):
         "iterations as give a held-out fifth of the rows the largest likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, saved=False)
+    tags: ClassVar[Tags] = Tags(array_api=False)
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -284,7 +284,7 @@ class DDE(ExponentialFamily):
         log_w = np.empty(drawn.shape[:2])
         for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
             repeated = np.repeat(x[None], n_samples, axis=0)
-            log_w[i] = self._T.at_pairs(repeated, Y) - self._nu(repeated, Y)
+            log_w[i] = self._T.at_pairs(repeated, Y) - self._nu(Y.T, repeated.T)[0]
             # Draws beyond the bounds of a bounded p_0 have no density.
             log_w[i, np.isneginf(self._log_base(Y))] = -np.inf
         total = logsumexp(log_w, axis=1)

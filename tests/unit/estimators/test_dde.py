@@ -157,8 +157,8 @@ def test_the_objective_is_equation_18_and_the_distance_the_biased_one(pairs, rng
     terms = [
         f.at_pairs(X, Y).mean() - f.at_pairs(X, draws).mean(),
         -0.05 * f.weights @ gram @ f.weights,
-        0.5 * nu(X, draws).mean(),
-        0.5 * (1.0 - np.exp(nu(X, prior)).mean()),
+        0.5 * nu(draws.T, X.T).mean(),
+        0.5 * (1.0 - np.exp(nu(prior.T, X.T)).mean()),
     ]
     assert min(np.abs(terms)) > 1e-3
     assert found[0] == pytest.approx(sum(terms), abs=1e-5)
