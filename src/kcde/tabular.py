@@ -703,8 +703,8 @@ def check(
     cells = {name: classify(frame[name], decimal, kinds.get(name)) for name in names}
     if (of_y := cells[y]).kind is not NUMBER or of_y.fault:
         what = "it has dates" if of_y.kind is DATE else "it has text or categories, and no numbers"
-        what += f", such as {of_y.values.dropna().iloc[0]!r}"
-        raise ValueError(f"column {y!r} cannot be y: {of_y.fault or what}")
+        fault = of_y.fault or f"{what}, such as {of_y.values.dropna().iloc[0]!r}"
+        raise ValueError(f"column {y!r} cannot be y: {fault}")
     dates = [name for name in wanted if cells[name].kind is DATE]
     left_out, faults = [], []
     for name, each in cells.items():

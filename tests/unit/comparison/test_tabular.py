@@ -418,6 +418,9 @@ def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
     fine = "x;y\n" + "".join(f"{i};{i}.{'125' if i % 3 else '5'}\n{i};{i}\n" for i in range(1, 30))
     assert read(file(tmp_path, fine))["y"].iloc[0] == 1.125
     path = file(tmp_path, "key,flag\nNA,NA\n007,1\nnull,7\n")
+    for cell, word in (("$ 1,000", "units"), ("12 kg", "such as '12 kg'")):
+        with pytest.raises(ValueError, match=re.escape(word)):
+            check(numbers().assign(y=cell), "y")
     kept = read(path, na=["7"], verbatim=["key"])
     assert kept["key"].tolist() == ["NA", "007", "null"]
     assert kept["flag"].isna().tolist() == [True, False, True]
