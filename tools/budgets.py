@@ -18,10 +18,10 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 ROOMS = {
     "data": (1066, ["data"]),
     "experiments": (3051, ["experiments", "plan"]),
-    "methods": (260, ["methods"]),
-    "estimators": (8602, ["estimators"]),
+    "methods": (266, ["methods"]),
+    "estimators": (8760, ["estimators"]),
     "numerics": (
-        2009,
+        1994,
         [
             "arrays",
             "linalg",
@@ -38,11 +38,11 @@ ROOMS = {
         ],
     ),
     "evidence": (905, ["evidence"]),
-    "pages": (642, ["pages"]),
+    "pages": (643, ["pages"]),
     "papers": (4511, ["papers"]),
-    "table": (1914, ["comparison", "tabular", "table_model"]),
+    "table": (2057, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        897,
+        898,
         [
             "cli",
             "skpro",
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 720
-TESTS = 13994
+TESTS = 14234
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

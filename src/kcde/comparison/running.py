@@ -8,7 +8,8 @@ further step has four times as many rows, until all; it is done by the methods f
 time, if the first so far is one of them. Others are left at the size that they reached. At last all
 methods of the last step do further splits, as many as there is time for with all of them, so that
 every method has the same splits. These then weight a mixture of the methods without a failed split;
-it is scored on each split with the weights that the rows held out by the others give.
+it is scored on each split with the weights that the rows held out by the others give, forward in
+time by those before it.
 
 Splits are scored in processes of their own, which can be stopped when the time is up. What is done
 is kept in the folder of the plan, and a stopped comparison goes on from it.
@@ -513,7 +514,7 @@ def run(
             found.rows = rows
         compared = [name for name in reached if reached[name] == found.rows]
         first = found.splits
-        found.splits = _further(plan, compared, found, workers, say, 1 + stack)
+        found.splits = _further(plan, compared, found, workers, say, stack=stack)
         stacked = _stacked(plan, compared, found, workers, say) if stack else []
     finally:
         workers.stop()
@@ -599,17 +600,18 @@ def _first(plan, names: Sequence[str], found: Run, rank_by: str) -> str | None:
     return max(values, key=values.get, default=None)
 
 
-def _further(plan, compared, found: Run, workers: Workers, say, times: int) -> list[int]:
+def _further(plan, compared, found: Run, workers: Workers, say, *, stack: bool) -> list[int]:
     """Score as many further splits as there is time for with all methods; return all splits.
 
-    There is where so many times their seconds are left.
+    To `stack` them takes the time of all splits once more.
     """
 
     def needed(numbers: Sequence[int]) -> float:
         missing = (len(_missing(plan, name, found.rows, numbers)) for name in compared)
         rounds = (math.ceil(count / workers.jobs) for count in missing)
         seconds = (_seconds(plan, name, found.rows) for name in compared)
-        return _SAFETY * times * sum(each * k for each, k in zip(seconds, rounds, strict=True))
+        again = stack * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
+        return _SAFETY * sum(each * (k + again) for each, k in zip(seconds, rounds, strict=True))
 
     if not compared:
         return found.splits
@@ -640,17 +642,23 @@ def _stacked(plan, compared, found: Run, workers: Workers, say) -> list[Scored]:
     ]
 
     def weighted(tables: Sequence[np.ndarray]) -> dict:
+        # A row of which nothing follows: where there is no other, weights are equal.
+        tables = [*tables, np.zeros((1, len(sound)))]
         weights = stacking_weights(np.concatenate(tables)).round(3).tolist()
         kept = [(name, w) for name, w in zip(sound, weights, strict=True) if w]
         return {"estimators": [name for name, _ in kept], "weights": [w for _, w in kept]}
 
-    options = {i: weighted(held[:k] + held[k + 1 :]) for k, i in enumerate(found.splits)}
+    # Of splits forward in time, the latest come first.
+    past = plan.kind == FORWARD
+    options = {
+        i: weighted(([] if past else held[:k]) + held[k + 1 :]) for k, i in enumerate(found.splits)
+    }
     scored = {i: read(plan, STACKED, found.rows, i) for i in found.splits}
     if missing := [i for i, x in scored.items() if x is None or x.said["options"] != options[i]]:
         trouble = workers.score(STACKED, found.rows, missing, workers.left, options)
         scored = {i: read(plan, STACKED, found.rows, i) for i in found.splits}
     if any(x is None or x.said["options"] != options[i] for i, x in scored.items()):
-        found.skipped[STACKED] = trouble or "no time was left for it"
+        found.skipped[STACKED] = trouble or "no time was left for it (--budget)"
         return []
     found.stack = weighted(held)
     say(f"{STACKED}: {_pace(plan, STACKED, found.rows)} ({in_words(workers.left)} left)")

@@ -135,6 +135,12 @@ def test_a_mixture_is_scored_with_the_weights_that_the_other_splits_give(tmp_pat
         np.testing.assert_allclose(scores[STACKED][i].arrays["log_density"], mixed)
     whole = stacking_weights(np.concatenate(held)).round(3)
     assert made.run.stack["weights"] == whole[whole > 0].tolist()
+    later = asked | {"out": None, "time_column": "t"}
+    run = kcde.compare(table().assign(t=range(200)), "price", **later).run
+    earliest = np.stack([run.scores[m][2].arrays["log_density"] for m in parts], 1)
+    options = [each.said["options"]["weights"] for each in run.scores[STACKED]]
+    weights = stacking_weights(earliest).round(3)
+    assert options[1:] == [weights[weights > 0].tolist(), [0.333] * 3]
     with monkeypatch.context() as patch:
         patch.setattr(running.Workers, "score", None)  # nothing is left to do
         kcde.compare(table(), "price", **asked)
