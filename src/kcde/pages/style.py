@@ -49,12 +49,12 @@ COLOURS: dict[str, str] = {
     "KernelCDE": "#5A3CFF",
     "QuantileForest": "#5A1E4B",
     "NGBoost": "#2D1E96",
-    "Stacked": "#0000FF",
+    "Stacked": "#E0218A",
 }
 """Method, named as in `published_values.csv`, to its colour in every figure."""
 
 RESERVE = ("#5A69FF", "#69D278", "#875A3C", "#694B78")
-RESERVE += ("#E1784B", "#6996FF", "#78D2A5")
+RESERVE += ("#E1784B", "#6996FF", "#78D2A5", "#0000FF")
 """Colours of methods that have none above, distinct from those and from each other."""
 
 _LONG, _MIXED = (0, (8, 2)), (0, (5, 1, 1, 1, 1, 1))  # of a method with many variations
