@@ -16,8 +16,8 @@ PACKAGE = ROOT / "src/kcde"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 ROOMS = {
-    "data": (1066, ["data"]),
-    "experiments": (3051, ["experiments", "plan"]),
+    "data": (1068, ["data"]),
+    "experiments": (3081, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
     "estimators": (8760, ["estimators"]),
     "numerics": (
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (905, ["evidence"]),
     "pages": (643, ["pages"]),
     "papers": (4511, ["papers"]),
-    "table": (2057, ["comparison", "tabular", "table_model"]),
+    "table": (2062, ["comparison", "tabular", "table_model"]),
     "the rest": (
         898,
         [
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 720
-TESTS = 14234
+TESTS = 14245
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -174,7 +174,11 @@ _NODES_OF_A_JOB = 8
 
 @dataclass(frozen=True)
 class Factors(ProblemExperiment, ArrayExperiment):
-    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight."""
+    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight.
+
+    The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units, NaN where a
+    factor failed, and `nodes`.
+    """
 
     name = "factors"
     datasets = ("white-wine", "parkinsons", "red-wine", *GRIDS)
@@ -236,26 +240,32 @@ class Factors(ProblemExperiment, ArrayExperiment):
             X = take_columns(test, np.array(graph[node - 1], dtype=int))
             return fitted_factor, to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
 
-        outcome = Outcome([])
+        outcome, curves = Outcome([]), []
         for node in self.wanted:
             setting = scores.setting(graph=named, node=node, parents=_from_one(graph)[node - 1])
             row = self.row(unit, setting=setting, backend=backend) | problem.sizes(unit, split)
             found, seconds = attempt(factor, node)
-            chosen = {"run": unit, "node": node}
+            chosen, curve = {"run": unit, "node": node}, np.full(len(split.test), np.nan)
             if isinstance(found, Exception):
                 row |= scores.failed(NLL, found, "nats")
             else:
-                fitted_factor, log_density = found
-                row |= {"seconds": seconds} | scores.cell(NLL, -log_density.mean(), "nats", 0.0)
+                fitted_factor, curve = found
+                row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
                 chosen |= methods.chosen(fitted_factor)
             outcome.rows.append(row)
             outcome.chosen.append(chosen)
+            curves.append(curve)
+        outcome.arrays["log_density"] = np.stack(curves)
         return outcome
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""
         before = _from_one(parents(self.graph, self.data.dim))
         return super().info() | {"parents": before} | self.data.description()
+
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
+        """Return the log densities, and whose they are."""
+        return super().arrays(outcomes) | {"nodes": np.array(self.wanted)}
 
 
 def _from_one(graph: list) -> list[list[int]]:

@@ -1,7 +1,7 @@
 """Joint densities: kcef, table 2 and figures 1 and 5.
 
-From factors, log p(y) = Σ_i log p(y_i | y_π(i)): the scores of the jobs of
-`kcde.experiments.factors`, summed. Where the data are a chain of any length
+From factors, log p(y) = Σ_i log p(y_i | y_π(i)): the log densities that the jobs of
+`kcde.experiments.factors` found at the test rows, summed. Where the data are a chain of any length
 (`grid-2000`), the first d factors are the joint density of the first d columns, and every d has its
 score.
 
@@ -41,7 +41,11 @@ ORDERS = 10  # random orders that the score of a network is averaged over (Uria 
 
 @dataclass(frozen=True)
 class Joint(MethodExperiment):
-    """A joint density: the sum of its factors; by `at` also one network, or the truth."""
+    """A joint density: the sum of its factors; by `at` also one network, or the truth.
+
+    The `.npz` holds `factor_log_density` (runs, d, test rows) in standardised units, and its sum
+    `log_density` (runs, test rows).
+    """
 
     name = "joint"
     datasets = Factors.datasets
@@ -70,27 +74,33 @@ class Joint(MethodExperiment):
         """Return a digest of the code of the experiment and of `estimators`."""
         return super(MethodExperiment, self).code()
 
-    def open(self) -> tuple[dict, pd.DataFrame]:
-        """Return what is known of the factors, and their scores."""
-        info, frame = factors.information(self.files), scores.read(self.files)
+    def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
+        """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
+        info, blocks, nodes = factors.information(self.files), [], []
+        for path in self.files:
+            arrays = scores.arrays_beside(path)
+            blocks.append(arrays["log_density"])
+            nodes += arrays["nodes"].tolist()
+        frame = scores.read(self.files)
         frame = frame.assign(node=[json.loads(text)["node"] for text in frame["setting"]])
-        return info, frame.sort_values(["split", "node"])
+        log_density = np.concatenate(blocks, axis=1)[:, np.argsort(nodes)]
+        return info, frame.sort_values(["split", "node"]), log_density
 
     def count(self) -> int:
         """Return the number of runs."""
-        return self.data[1]["split"].nunique()
+        return len(self.data[2])
 
     def outcome(self, unit: int) -> Outcome:
         """Sum the factors of a run."""
-        info, frame = self.data
+        info, frame, log_density = self.data
         dims = [len(info["columns"])]
         if every := info["every_dimension"]:
             before = [max(each, default=0) for each in info["parents"]]
             dims = [d for d in range(1, len(before) + 1) if max(before[:d]) <= d]
-        of_run = frame[frame["split"] == unit]
+        each, of_run = log_density[unit], frame[frame["split"] == unit]
         rows = [self._row(of_run.head(d), {"dim": d} if every else {}) for d in dims]
         chosen = [one for one in info["chosen"] if one["run"] == unit]
-        return Outcome(rows, chosen)
+        return Outcome(rows, chosen, {"factor_log_density": each, "log_density": each.sum(axis=0)})
 
     def _row(self, rows: pd.DataFrame, axes: dict) -> dict:
         """Return the sum over some factors of one run; failed where one of them is."""
@@ -110,7 +120,11 @@ class Joint(MethodExperiment):
 
 @dataclass(frozen=True)
 class JointNetwork(ProblemExperiment, Joint):
-    """One network for all columns, scored over orders of these."""
+    """One network for all columns, scored over orders of these.
+
+    The `.npz` holds `log_density_by_order_<d>` (runs, orders, test rows) in standardised units for
+    every d trained on; the first order is that of the columns.
+    """
 
     options_key = "joint"
 
@@ -137,6 +151,7 @@ class JointNetwork(ProblemExperiment, Joint):
         """Train on the first columns of each run, and score it."""
         problem, found, dim = self.data, Outcome([]), self.trained_dims[unit]
         splits = [problem.split(run) for run in range(self.runs)]
+        curves = np.full((self.runs, ORDERS + 1, len(splits[0].test)), np.nan)
 
         def fitted(run: int):
             Y = splits[run].train[:, :dim]
@@ -154,18 +169,25 @@ class JointNetwork(ProblemExperiment, Joint):
             if isinstance(table, Exception):
                 found.rows.append(row | scores.failed(NLL, table, "nats"))
                 continue
+            curves[run] = table
             found.chosen.append({"run": run, "dim": dim, **methods.chosen(model)})
             row["seconds"] = training + scoring
             cells = [scores.cell(*each, "nats", 0.0) for each in metrics(table).items()]
             found.rows += [row | cell for cell in cells]
+        found.arrays[f"log_density_by_order_{dim}"] = curves
         return found
+
+    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
+        """Return the log densities by the number of columns."""
+        return {name: array for each in outcomes for name, array in each.arrays.items()}
 
 
 @dataclass(frozen=True)
 class Exact(Joint):
     """The true density of the grid data, its entropy and independence. Needs no data.
 
-    The metrics are `negative_log_likelihood`, `entropy` and `independence`.
+    The metrics are `negative_log_likelihood`, `entropy` and `independence`; the `.npz` holds
+    `factor_log_density` (runs, d, test rows) in standardised units.
     """
 
     runs: int = sized(2, 5, 10, "Repetitions of the grid data.", at_least=1)
@@ -192,7 +214,7 @@ class Exact(Joint):
             values = (-terms[:d].sum(axis=0).mean(), left, alone)
             cells = zip((NLL, "entropy", "independence"), values, strict=True)
             rows += [row | scores.cell(*each, "nats", 0.0) for each in cells]
-        return Outcome(rows)
+        return Outcome(rows, arrays={"factor_log_density": terms})
 
 
 def _is_sum(method: str) -> bool:

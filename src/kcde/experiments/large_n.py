@@ -158,7 +158,7 @@ class LargeN(MethodExperiment):
         row["seconds"] = seconds + wall
         rows = [row | each for each in cells]
         chosen = methods.chosen(fitted.estimator_) if isinstance(fitted, Standardised) else {}
-        return Outcome(rows, [chosen])
+        return Outcome(rows, [chosen], {"log_density": found})
 
     def unfitted(self):
         """Return the model; `ValueError` if its class does not exist or know an option."""
