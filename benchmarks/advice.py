@@ -12,7 +12,8 @@ once.
 From every third of these tables that is long enough 100 and 300 rows are drawn, at most four fifths
 of it, and compared as by default. Every contender is fitted to all of them and scored on up to 2000
 of the other rows, and so is the mixture of the comparison. `loss`: nats by which the advised method
-lies behind the best of them there. FOLDER keeps the comparisons and these scores, from which a
+lies behind the best of them there. `advice.csv` has all tables by the rule before there was a
+mixture, at f65c6ba6. FOLDER keeps the comparisons and these scores, from which a
 stopped run goes on and another rule can be judged. The confidence of the rule, and that a mixture
 has no rivals, were chosen on tables whose names' SHA-256 begin with an odd digit.
 
@@ -188,6 +189,6 @@ if __name__ == "__main__":
     ][: arguments.only]
     work = (joblib.delayed(judged)(arguments.folder, *each) for each in wanted)
     rows = joblib.Parallel(arguments.jobs)(work)
-    timing.write(Path(__file__).with_suffix(".csv"), rows)
+    timing.write(Path(__file__).with_name("advice_stacked.csv"), rows)
     for size, part in pd.DataFrame(rows).groupby("rows"):
         print(f"\n{size} rows\n{summary(part).round(3).to_string(index=False)}")
