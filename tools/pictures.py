@@ -21,6 +21,7 @@ GIVEN = {
     "Conformal": {"estimator": kcde.LinearGaussian()},
     "Defensive": {"estimator": kcde.KCEF()},
     "Quantiles": {"estimator": kcde.JDL()},
+    "Stacked": {"estimators": [kcde.QuantileForest(), kcde.LSCDE(), kcde.LinearGaussian()]},
     "Standardised": {"estimator": kcde.LSCDE()},
 }
 LINES = {"color": "#d55e00", "linewidth": 1.5}
@@ -65,11 +66,7 @@ def draw(name: str) -> None:
 
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for each in sys.argv[1:] or [
-        *estimators.estimator_names(),
-        "Conformal",
-        "Quantiles",
-        "Standardised",
-    ]:
+    wrappers = ("Conformal", "Quantiles", "Stacked", "Standardised")
+    for each in sys.argv[1:] or [*estimators.estimator_names(), *wrappers]:
         draw(each)
         print(each, flush=True)
