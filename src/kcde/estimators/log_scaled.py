@@ -102,9 +102,9 @@ class LogScaled(Wrapper):
     def crps(self, X, Y):
         """Return the CRPS of pairs, shape (n,), E|Y - y| - E|Y - Y'|/2 over 500 draws of each x."""
         X, Y = self._check_pair(X, Y)
-        rng = rng_of("crps")
 
         def of(rows):
+            rng = rng_of("crps", rows.start)  # whatever the order of threads
             draws = self.sample(X[rows, :], DRAWS, rng)[:, :, 0]
             return crps_of_draws(draws, Y[rows, 0])
 

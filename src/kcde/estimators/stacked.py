@@ -37,7 +37,15 @@ def stacking_weights(log_densities: np.ndarray) -> np.ndarray:
     -------
     array
         Shape (k,), of sum 1.
+
+    Raises
+    ------
+    ValueError
+        If a row has no density under any of them.
     """
+    if not np.isfinite(log_densities.max(axis=1)).all():
+        said = "a row held out has no density under any of the estimators"
+        raise ValueError(f"{said}: put a floor under them, see Defensive")
     density = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
     weights = np.full(density.shape[1], 1.0 / density.shape[1])
     for _ in range(_STEPS):
@@ -55,8 +63,8 @@ class Stacked(ConditionalDensity):
     p(y|x) = Σ_k w_k p_k(y|x), with the weights under which rows held out are the most likely.
 
     The weights are those of stacking (Smyth and Wolpert, NIPS 1997; Yao, Vehtari, Simpson and
-    Gelman, Bayesian Analysis 2018, equation 4), over rows that folds hold out. Where no density is
-    better than all others at every x, the mixture is better than each; where one is, it takes that.
+    Gelman, Bayesian Analysis 2018), over rows that folds hold out. The mixture can be better than
+    each density, where none is the best at every x.
 
     Cost: `folds` + 1 fits of each density, or one with given weights. Of a density with the weight
     0 none is kept. The CRPS is by 500 draws for each x.
@@ -189,9 +197,8 @@ class Stacked(ConditionalDensity):
         return sum(w * model._cdf_at(x, y) for w, model, x in self._parts(X))
 
     def _crps(self, X, y):
-        rng = rng_of("crps")
-
         def of(rows):
+            rng = rng_of("crps", rows.start)  # whatever the order of threads
             return crps_of_draws(self._draws(X[rows], DRAWS, rng)[:, :, 0], y[rows])
 
         return by_blocks(of, len(X), DRAWS, like=X)

@@ -37,6 +37,8 @@ def test_weights_are_those_of_a_general_optimiser(rng):
     np.testing.assert_allclose(found, best.x, atol=5e-3)
     assert loss(found) == pytest.approx(best.fun, abs=1e-5)
     assert found.sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="floor"):
+        stacking_weights(np.where(np.arange(200)[:, None] == 7, -np.inf, logs))
 
 
 def test_the_weights_are_of_rows_that_folds_hold_out(pairs):
