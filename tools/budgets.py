@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (905, ["evidence"]),
     "pages": (643, ["pages"]),
     "papers": (4511, ["papers"]),
-    "table": (2064, ["comparison", "tabular", "table_model"]),
+    "table": (2066, ["comparison", "tabular", "table_model"]),
     "the rest": (
         898,
         [
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 720
-TESTS = 14247
+TESTS = 14248
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -96,8 +96,10 @@ def unfitted(
 
 def stacked(options: Mapping) -> Sequence[str]:
     """Return the names of the methods that are stacked."""
-    known = (*methods.CONTENDERS, methods.BASELINE)
-    return options.get("estimators") or [name for name in known if not usable(name)]
+    given, known = options.get("estimators"), (*methods.CONTENDERS, methods.BASELINE)
+    if isinstance(given, str):
+        raise ValueError(f'estimators is a list of methods, as ["{given}"]; got {given!r}')
+    return given or [name for name in known if not usable(name)]
 
 
 def _floored(method: str, seed: int, options: Mapping):

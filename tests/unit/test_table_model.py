@@ -95,8 +95,9 @@ def test_what_is_stacked_is_named_with_its_weights_and_has_a_floor(lower, data):
     assert again.fit(frame).notes_ == model.notes_
     chosen = TableModel("Stacked", "price", options={"estimators": names, "folds": 3}).fit(frame)
     assert chosen.notes_[-1].startswith("Weights: ")
-    with pytest.raises(ValueError, match="JDL"):
-        TableModel("Stacked", "price", options={"estimators": ["JDL"]}).fit(frame)
+    for wrong, word in ((["JDL"], "JDL"), ("LSCDE", "a list")):
+        with pytest.raises(ValueError, match=word):
+            TableModel("Stacked", "price", options={"estimators": wrong}).fit(frame)
 
 
 @pytest.mark.parametrize("method", ["LinearGaussian", "LikelihoodKCEF"])
