@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1069, ["data"]),
     "experiments": (3081, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
-    "estimators": (8763, ["estimators"]),
+    "estimators": (8767, ["estimators"]),
     "numerics": (
         1994,
         [
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (905, ["evidence"]),
     "pages": (643, ["pages"]),
     "papers": (4511, ["papers"]),
-    "table": (2066, ["comparison", "tabular", "table_model"]),
+    "table": (2065, ["comparison", "tabular", "table_model"]),
     "the rest": (
         898,
         [

@@ -218,7 +218,8 @@ class TableModel:
         given = self._x_of(frame), checked.columns.target(frame), groups
         self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
         if mixture := _inside(self.model_, Stacked):
-            self.notes_ += (f"Weights: {', '.join(_weighted(mixture, self.options or {}))}.",)
+            names = stacked(self.options or {})
+            self.notes_ += (f"Weights: {weighted(names, mixture.weights_)}.",)
         self.about_ = {
             "method": methods.shown(methods.key_of(self.method)),
             "columns": asdict(checked.columns),
@@ -476,6 +477,6 @@ def _share_of_floor(model) -> float:
     return 0.0 if floored is None else floored.weight_
 
 
-def _weighted(mixture: Stacked, options: Mapping) -> list[str]:
-    named = zip(stacked(options), mixture.weights_, strict=True)
-    return [f"{name} {weight:.2f}" for name, weight in named if weight > 0.0]
+def weighted(names: Sequence[str], weights: Sequence[float]) -> str:
+    """Return the methods of a mixture with their weights."""
+    return ", ".join(f"{w:.2f} {name}" for name, w in zip(names, weights, strict=True) if w > 0.0)

@@ -84,7 +84,7 @@ def test_what_is_stacked_is_named_with_its_weights_and_has_a_floor(lower, data):
     names, frame = ["LinearGaussian", "KernelCDE", "MarginalKDE"], table()
     options = {"estimators": names, "weights": [0.5, 0.25, 0.25]}
     model = TableModel("Stacked", "price", lower=lower, options=options).fit(frame)
-    assert model.notes_[-1] == "Weights: LinearGaussian 0.50, KernelCDE 0.25, MarginalKDE 0.25."
+    assert model.notes_[-1] == "Weights: 0.50 LinearGaussian, 0.25 KernelCDE, 0.25 MarginalKDE."
     alone = [TableModel(name, "price", lower=lower).fit(frame) for name in names]
     mixed = np.array(options["weights"]) @ [np.exp(each.log_density(frame)) for each in alone]
     np.testing.assert_allclose(model.log_density(frame), np.log(mixed))

@@ -21,7 +21,6 @@ Of CRPS a fiftieth of that of the first stands for the 0.02 nats. So fewer rows 
 advice, and never in another method than the first.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +31,7 @@ from kcde.comparison.running import CRPS, FAILED, FORWARD, GROUPS, LOG_DENSITY, 
 from kcde.methods import BASELINE, STACKED
 from kcde.metrics import COVERAGES, paired_t_test
 from kcde.seeding import rng_of
+from kcde.table_model import weighted
 
 WORST_LOSS = "worst_loss"
 """Mean of -log p over the twentieth of the test rows with the lowest, in nats."""
@@ -189,7 +189,9 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     said.append(_details(taken, plan))
     if len(run.behind):
         said.append(f"{_listed(list(run.behind))}: scored on fewer rows alone")
-    name = taken.name if taken.name != STACKED else f"{STACKED}, the mixture {in_parts(run.stack)}"
+    name = taken.name
+    if name == STACKED:
+        name += f", the mixture {weighted(run.stack['estimators'], run.stack['weights'])}"
     return Advice(taken.name, f"Take {name}: {'; '.join(said)}.")
 
 
@@ -230,12 +232,6 @@ def _difference(row, other, rank_by: str) -> str:
     if rank_by == CRPS:
         gain, unit = other[CRPS] - row[CRPS], "in CRPS"
     return f"{abs(gain):.2g} {unit} {'better' if gain >= 0 else 'worse'}"
-
-
-def in_parts(stack: Mapping) -> str:
-    """Return the methods of a mixture with their weights."""
-    weighted = zip(stack["estimators"], stack["weights"], strict=True)
-    return ", ".join(f"{weight:.2f} {name}" for name, weight in weighted)
 
 
 def _details(taken, plan: Plan) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from kcde.arrays import row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
@@ -145,10 +146,13 @@ class NGBoost(WeightedRows, NormalResiduals):
         )
 
     def _line(self, X):
-        values = self._values[self._trees.leaves(some_columns(X))].reshape(len(X), -1, 2)
+        X = some_columns(X)
         found = np.tile(self._start, (len(X), 1))
-        for stage, step in enumerate(self._steps):
-            found -= self.learning_rate * values[:, stage] * step
+        for rows in row_blocks(len(X), 2 * len(self._steps)):
+            leaves = self._trees.leaves(X[rows])
+            values = self._values[leaves].reshape(len(leaves), -1, 2)
+            for stage, step in enumerate(self._steps):
+                found[rows] -= self.learning_rate * values[:, stage] * step
         location, scale = found[:, :1], np.exp(found[:, 1:])
         return self._centre + self._scale * location, self._scale * scale
 
