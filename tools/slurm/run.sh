@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves profiles/slurm on a Slurm of one node that it starts and stops: tools/slurm/run.sh [TARGET]
+# Proves profiles/slurm on a Slurm of two nodes that it starts and stops: tools/slurm/run.sh [TARGET]
 # TARGET (default: smoke) is what the first comparison runs. As root, with Debian's slurm-wlm and
 # munge, and with the environment of the workflow and snakemake-executor-plugin-slurm on PATH; half an
 # hour to an hour on two cores. Ends with a list of what holds and what does not, and with status 1 if
@@ -115,24 +115,24 @@ amid() {
 }
 
 node_is() {
-  sinfo --noheader --format=%T 2>/dev/null | grep -q "^$1"
+  sinfo --noheader --nodes=node1 --format=%T 2>/dev/null | grep -q "^$1"
 }
 
 queue_is_empty() {
   [ -z "$(squeue --noheader)" ]
 }
 
-# Every process of the node at once, as when its power fails; slurmd alone would leave the jobs.
+# Every process of node1 at once, as when its power fails; slurmd alone would leave the jobs.
 kill_node() {
   local tasks steps
-  tasks=$(scontrol listpids | awk 'NR > 1 && $1 > 1 {print $1}' | sort -u)
+  tasks=$(scontrol listpids '*' node1 | awk 'NR > 1 && $1 > 1 {print $1}' | sort -u)
   steps=$(for task in $tasks; do ps -o ppid= -p "$task"; done | sort -u |
     while read -r parent; do
       [ "$(cat "/proc/$parent/comm" 2>/dev/null)" != slurmstepd ] || echo "$parent"
     done)
   # Some of them end between the listing and the signal.
   # shellcheck disable=SC2086
-  kill -9 "$(cat "$slurm/slurmd.pid")" $steps $tasks 2>/dev/null || true
+  kill -9 "$(cat "$slurm/node1.pid")" $steps $tasks 2>/dev/null || true
 }
 
 requeued() {
@@ -173,6 +173,10 @@ difference_shows() {
   done
 }
 
+both_nodes() {
+  grep -q 'NodeList=node1 ' "$slurm/slurmctld.log" && grep -q 'NodeList=node2 ' "$slurm/slurmctld.log"
+}
+
 nothing_to_do() {
   run "$1-again" cluster "$1" --dry-run "$2" && grep -q 'Nothing to be done' "$work/$1-again.log"
 }
@@ -199,10 +203,11 @@ check "a changed table or picture would be found" difference_shows
 say "$target on Slurm"
 checkout cluster
 check "$target runs on Slurm" run cluster cluster cluster "$target"
+check "both nodes have had jobs" both_nodes
 check "scores and artefacts are those of the local run" same "$work/local" "$work/cluster"
 check "nothing is left to do" nothing_to_do cluster "$target"
 
-say "$part, while the node fails"
+say "$part, while one of the nodes fails"
 checkout interrupted
 (cluster interrupted "$part") >"$work/interrupted.log" 2>&1 &
 controller=$!
@@ -212,7 +217,7 @@ in_the_end 900 amid 8
 finished node-failure --recorded
 kill_node
 in_the_end 120 node_is down
-slurmd
+slurmd -N node1
 check "Slurm gives the jobs of the node back to the queue" requeued
 in_the_end 60 jobs_run
 in_the_end 900 amid 12

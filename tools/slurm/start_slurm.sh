@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Slurm of one node on this host, without systemd: tools/slurm/start_slurm.sh FOLDER
+# A Slurm of two nodes on this host, without systemd: tools/slurm/start_slurm.sh FOLDER
 # FOLDER (outside the checkout) takes what the daemons write. Jobs find the configuration in
 # /etc/slurm alone, since no variable of the submitting shell reaches slurmstepd; one that this
 # script has not written is never replaced. tools/slurm/stop_slurm.sh ends all of it.
@@ -28,10 +28,10 @@ fi
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 host=$(hostname -s)
-mkdir -p "$folder/state" "$folder/spool"
-# What `slurmd -C` finds, but for the memory: what is free when a node registers varies.
+mkdir -p "$folder/state"
+# Half each of what `slurmd -C` finds; of the memory less, as what is free when a node registers varies.
 memory=$(slurmd -C | sed -n 's/.*RealMemory=\([0-9]*\).*/\1/p')
-((memory = memory * 9 / 10))
+((memory = memory * 9 / 20))
 
 # The timeouts are those of a node that is given up within half a minute. Not every container has
 # the cgroups that a cluster uses: the memory of jobs is sampled every second, and the processes of
@@ -47,11 +47,11 @@ AuthType=auth/munge
 AuthInfo=socket=$folder/munge.socket,cred_expire=10
 CredType=cred/munge
 StateSaveLocation=$folder/state
-SlurmdSpoolDir=$folder/spool
+SlurmdSpoolDir=$folder/%n.spool
 SlurmctldPidFile=$folder/slurmctld.pid
-SlurmdPidFile=$folder/slurmd.pid
+SlurmdPidFile=$folder/%n.pid
 SlurmctldLogFile=$folder/slurmctld.log
-SlurmdLogFile=$folder/slurmd.log
+SlurmdLogFile=$folder/%n.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/affinity
 SwitchType=switch/none
@@ -71,8 +71,9 @@ JobCompType=jobcomp/none
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill
-NodeName=$host NodeAddr=127.0.0.1 CPUs=2 RealMemory=$memory State=UNKNOWN
-PartitionName=cpu Nodes=$host Default=YES MaxTime=INFINITE State=UP
+NodeName=node1 NodeHostname=$host NodeAddr=127.0.0.1 Port=17001 CPUs=1 RealMemory=$memory
+NodeName=node2 NodeHostname=$host NodeAddr=127.0.0.1 Port=17002 CPUs=1 RealMemory=$memory
+PartitionName=cpu Nodes=node[1-2] Default=YES MaxTime=INFINITE State=UP
 CONFIGURATION
 
 (umask 077 && dd if=/dev/urandom of="$folder/munge.key" bs=128 count=1 status=none)
@@ -81,10 +82,11 @@ munged --force --key-file="$folder/munge.key" --socket="$folder/munge.socket" \
   --pid-file="$folder/munged.pid" --log-file="$folder/munged.log" \
   --seed-file="$folder/munge.seed"
 slurmctld
-slurmd
+slurmd -N node1
+slurmd -N node2
 
 for ((waited = 0; waited < 30; waited++)); do
-  if [ "$(sinfo --noheader --format=%T 2>/dev/null)" = idle ]; then
+  if [ "$(sinfo --noheader --format=%T 2>/dev/null)" = "idle" ] && [ "$(sinfo --noheader --format=%D)" = 2 ]; then
     echo "Slurm is up: $(sinfo --noheader --format='partition %P, %D node, %c CPUs, %m MB')"
     exit 0
   fi

@@ -25,8 +25,9 @@ for ((waited = 0; waited < 30; waited++)); do
   sleep 1
 done
 
-for daemon in slurmd slurmctld munged; do
-  pid=$(cat "$folder/$daemon.pid" 2>/dev/null || true)
+for name in node1 node2 slurmctld munged; do
+  pid=$(cat "$folder/$name.pid" 2>/dev/null || true)
+  daemon=${name/node[12]/slurmd}
   # A number that is left over from a killed daemon may be another process by now.
   [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = "$daemon" ] || continue
   kill "$pid"
