@@ -79,8 +79,8 @@ def unfitted(
 
     What estimates expectations of a continuous y has no density, but quantiles. A density without a
     floor of its own is given a wide t with the weight 1/n, so that no row has almost no density.
-    What is stacked are methods too, by their names in the option `estimators`; by default those
-    that `kcde.compare` scores.
+    What is stacked are methods too, by their names in the option `estimators`, or estimators; by
+    default those that `kcde.compare` scores.
     """
     options = dict(options or {})
     if issubclass(getattr(estimators, methods.find(method).estimator), LowRankConditional):
@@ -89,7 +89,9 @@ def unfitted(
         made = methods.make(method, **{"regularization": None} | options)
         return Quantiles(made, random_state=seed)
     if methods.key_of(method) == methods.STACKED:
-        options["estimators"] = [_floored(name, seed, {}) for name in stacked(options)]
+        options["estimators"] = [
+            _floored(each, seed, {}) if isinstance(each, str) else each for each in stacked(options)
+        ]
     made = Standardised(_floored(method, seed, options))
     return made if lower is None else LogScaled(made, lower)
 
@@ -217,7 +219,7 @@ class TableModel:
             weights = frame[self.weight].to_numpy()
         given = self._x_of(frame), checked.columns.target(frame), groups
         self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
-        if mixture := _inside(self.model_, Stacked):
+        if mixture := inside(self.model_, Stacked):
             names = stacked(self.options or {})
             self.notes_ += (f"Weights: {weighted(names, mixture.weights_)}.",)
         self.about_ = {
@@ -461,7 +463,7 @@ def _parts(method: str, options: Mapping) -> list[str]:
     return [method, *(stacked(options) if methods.key_of(method) == methods.STACKED else ())]
 
 
-def _inside(model, kind: type):
+def inside(model, kind: type):
     """Return the first estimator of a kind that others are around, None without one."""
     while model is not None and not isinstance(model, kind):
         model = getattr(model, "estimator_", None)
@@ -470,10 +472,10 @@ def _inside(model, kind: type):
 
 def _share_of_floor(model) -> float:
     """Return the share of the density that does not depend on x, but on the spread of y."""
-    if mixture := _inside(model, Stacked):
+    if mixture := inside(model, Stacked):
         kept = mixture.weights_[mixture.weights_ > 0.0]
         return float(kept @ [_share_of_floor(each) for each in mixture.estimators_])
-    floored = _inside(model, Floored)
+    floored = inside(model, Floored)
     return 0.0 if floored is None else floored.weight_
 
 

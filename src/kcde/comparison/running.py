@@ -36,9 +36,9 @@ import pandas as pd
 from scipy import special
 
 import kcde
-from kcde import estimators, methods, tabular
+from kcde import estimators, methods, model_file, tabular
 from kcde.arrays import to_numpy
-from kcde.estimators import estimator_names
+from kcde.estimators import Standardised, estimator_names
 from kcde.estimators.stacked import stacking_weights
 from kcde.experiments.base import FAILURES
 from kcde.files import atomic, read_arrays, read_object
@@ -47,7 +47,7 @@ from kcde.metrics import COVERAGES
 from kcde.scores import digest_of_arrays
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import subsample
-from kcde.table_model import unfitted, usable
+from kcde.table_model import inside, unfitted, usable
 
 RANDOM, GROUPS, FORWARD = "random", "groups", "forward"
 """Kinds of splits."""
@@ -317,22 +317,39 @@ def score(method: str, plan: Plan, rows: int, number: int, options: dict | None 
     """Fit to so many rows of one split and score it; what fails is a result with its reason."""
     start = time.perf_counter()
     seed, split = seed_of("own", "split", number) % 2**32, plan.splits[number]
-    model = unfitted(method, seed, options, lower=plan.lower)
+    parts = options["estimators"] if method == STACKED else []
+    fitted = {"estimators": [_fitted(plan, name, rows, number) for name in parts]} if parts else {}
+    model = unfitted(method, seed, (options or {}) | fitted, lower=plan.lower)
     split = limited(split, rows, max(2 * rows, _ROWS), number)
     X = plan.X[:, :0] if model.tags.unconditional or method == BASELINE else plan.X
     try:
         values, arrays = _scores(model, X, plan, split)
         said = {"status": OK, "detail": ""} | values
+        if method not in (STACKED, BASELINE):  # the one without x is fitted in no time
+            model_file.write(_model_of(plan, method, rows, number), model, {})
     except (*FAILURES, RuntimeError, MemoryError) as error:
         detail = " ".join(f"{type(error).__name__}: {error}".split())
-        said, arrays = {"status": FAILED, "detail": detail}, {}
+        said, arrays = {"status": FAILED, "detail": detail, "scoring": 0.0}, {}
     about = {"n_train": len(split.train), "n_test": len(split.test), "options": options}
-    return Scored(said | about | {"seconds": time.perf_counter() - start}, arrays)
+    before = sum(read(plan, name, rows, number).said["seconds"] for name in parts)
+    about["seconds"] = before + time.perf_counter() - start
+    return Scored(said | about, arrays)
+
+
+def _fitted(plan: Plan, method: str, rows: int, number: int):
+    """Return what a mixture has of a method: as it was fitted to the split, or else its name."""
+    from sklearn.frozen import FrozenEstimator
+
+    with suppress(Exception):  # whatever a file that is missing or damaged leads to
+        model, *_ = model_file.read(_model_of(plan, method, rows, number))
+        return FrozenEstimator(inside(model, Standardised).estimator_)
+    return method
 
 
 def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
     groups = plan.groups[split.train] if plan.groups is not None and model.tags.grouped else None
     model.fit(X[split.train], plan.y[split.train], groups)
+    start = time.perf_counter()
     X, y = X[split.test], plan.y[split.test]
     log_density = to_numpy(model.log_density(X, y))
     if not np.isfinite(log_density).all():
@@ -340,7 +357,7 @@ def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
         raise ValueError(f"the log density of {wrong} of {len(y)} test rows is not finite")
     arrays = {"test": split.test, "log_density": log_density}
     arrays |= {"pit": to_numpy(model.cdf(X, y)), "crps": to_numpy(model.crps(X, y))}
-    inside = np.abs(arrays["pit"] - 0.5)
+    from_middle = np.abs(arrays["pit"] - 0.5)
     worst = np.sort(log_density)[: max(1, len(log_density) // 20)]
     some = np.unique(np.linspace(0, len(y) - 1, _SHOWN).astype(int))
     low, middle, high = to_numpy(model.quantile(X[some], [0.05, 0.5, 0.95])).T
@@ -350,7 +367,8 @@ def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
         "worst_loss": -worst.mean(),
         "width_90": np.median(high - low),
         "error": np.median(np.abs(y[some] - middle)),
-        **{metric: np.mean(inside <= level / 2) for metric, level in COVERAGES.items()},
+        **{metric: np.mean(from_middle <= level / 2) for metric, level in COVERAGES.items()},
+        "scoring": time.perf_counter() - start,
     }
     return {key: float(value) for key, value in values.items()}, arrays
 
@@ -358,6 +376,11 @@ def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
 def path_of(plan: Plan, method: str, rows: int, number: int) -> Path:
     """Return the file of a split."""
     return plan.folder / "splits" / method / str(rows) / f"{number}.npz"
+
+
+def _model_of(plan: Plan, method: str, rows: int, number: int) -> Path:
+    """Return the file of the model of a split, which stays until the comparison ends."""
+    return path_of(plan, method, rows, number).with_suffix(".kcde")
 
 
 def write(plan: Plan, method: str, rows: int, number: int, scored: Scored) -> None:
@@ -518,6 +541,8 @@ def run(
         stacked = _stacked(plan, compared, found, workers, say) if stack else []
     finally:
         workers.stop()
+        for path in plan.folder.glob("splits/*/*/*.kcde"):
+            path.unlink()
     for name, rows in reached.items():
         numbers = found.splits if name in compared else first
         scores = [read(plan, name, rows, number) for number in numbers]
@@ -603,15 +628,17 @@ def _first(plan, names: Sequence[str], found: Run, rank_by: str) -> str | None:
 def _further(plan, compared, found: Run, workers: Workers, say, *, stack: bool) -> list[int]:
     """Score as many further splits as there is time for with all methods; return all splits.
 
-    To `stack` them takes the time of all splits once more.
+    To `stack` them takes the scoring of all splits once more, or twice.
     """
 
     def needed(numbers: Sequence[int]) -> float:
-        missing = (len(_missing(plan, name, found.rows, numbers)) for name in compared)
-        rounds = (math.ceil(count / workers.jobs) for count in missing)
-        seconds = (_seconds(plan, name, found.rows) for name in compared)
-        again = stack * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
-        return _SAFETY * sum(each * (k + again) for each, k in zip(seconds, rounds, strict=True))
+        again = stack * 2 * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
+        total = 0.0
+        for name in compared:
+            rounds = math.ceil(len(_missing(plan, name, found.rows, numbers)) / workers.jobs)
+            total += rounds * _seconds(plan, name, found.rows)
+            total += again * _seconds(plan, name, found.rows, "scoring")
+        return _SAFETY * total
 
     if not compared:
         return found.splits
@@ -674,9 +701,9 @@ def _done(plan: Plan, method: str, rows: int) -> list[Scored]:
     return [scored for scored in found if scored is not None]
 
 
-def _seconds(plan: Plan, method: str, rows: int) -> float:
+def _seconds(plan: Plan, method: str, rows: int, of: str = "seconds") -> float:
     """Return the measured seconds of a split; the first may have compiled what others use."""
-    return float(np.min([scored.said["seconds"] for scored in _done(plan, method, rows)]))
+    return float(np.min([scored.said.get(of, 0.0) for scored in _done(plan, method, rows)]))
 
 
 def _pace(plan: Plan, method: str, rows: int) -> str:

@@ -83,7 +83,8 @@ def _standardised(array, mean, std, columns):
 def without_standardising(estimator):
     """Return an unfitted estimator that takes rows, also inside it, as standardised."""
     names = [name for name in estimator.get_params() if name.split("__")[-1] == "standardize"]
-    return estimator.set_params(**dict.fromkeys(names, False))
+    estimator.set_params(**dict.fromkeys(names, False))
+    return estimator
 
 
 def _per_log(units: Units, values):
