@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
+from kcde.arrays import array_namespace, slices, take_rows, to_numpy
 
 LogDensityAt = Callable[[object], Callable[[object], object]]
 
@@ -86,11 +86,10 @@ class Panels:
         """Shape (10 p,), in the units of y."""
         return self._rule[1]
 
-    def blocks(self, most: int = NODES_AT_ONCE) -> list["Panels"]:
-        """Return the panels in parts of at most so many nodes."""
-        count = max(1, most // NODES_PER_PANEL)
-        starts = range(0, len(self), count)
-        return [Panels(self.lower[i : i + count], self.upper[i : i + count]) for i in starts]
+    def blocks(self) -> list["Panels"]:
+        """Return the panels in parts of at most `NODES_AT_ONCE` nodes."""
+        parts = slices(len(self), NODES_AT_ONCE // NODES_PER_PANEL)
+        return [Panels(self.lower[part], self.upper[part]) for part in parts]
 
     def halved(self) -> "Panels":
         """Return twice as many panels, the two halves of each side by side."""
@@ -198,8 +197,7 @@ def logsumexp(values, axis: int):
 
 def row_slices(n: int, width: int) -> list[slice]:
     """Return slices of n rows of x, at least one, for matrices with a row of `width` numbers."""
-    most = max(1, AT_ONCE // width)
-    return [slice(start, min(start + most, n)) for start in range(0, max(1, n), most)]
+    return slices(n, max(1, AT_ONCE // width)) or [slice(0, 0)]
 
 
 def log_mass(at: LogDensityAt, X, panels: Panels):
@@ -264,8 +262,8 @@ def refine(
         For 32 rows after the others.
     """
     beyond = np.log(outside) if outside > 0.0 else -np.inf
-    blocks = [rows[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
-    return [_refine_block(at, X, panels, block, beyond) for block in blocks]
+    blocks = slices(len(rows), _ROWS)
+    return [_refine_block(at, X, panels, rows[block], beyond) for block in blocks]
 
 
 def _refine_block(at, X, panels: Panels, rows: np.ndarray, beyond: float) -> Refined:
