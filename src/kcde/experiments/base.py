@@ -265,11 +265,6 @@ class MethodExperiment(Experiment):
         """Return the estimators whose code a job of a method runs."""
         return [] if method in cls.beside else [METHODS[method].estimator]
 
-    def code(self) -> str:
-        """Return a digest of the code of the experiment and of its estimator."""
-        own = [] if self.method in self.beside else [estimator_module(self.estimator)]
-        return digest(type(self).__module__, *own)
-
     def row(self, split: int, **more: Any) -> dict:
         """Return the columns that all score rows of a repetition share."""
         named = {"dataset": self.dataset, "method": self.method, "variant": self.variant}

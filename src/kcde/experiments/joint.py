@@ -70,10 +70,6 @@ class Joint(MethodExperiment):
         """Return the estimator of a method, unless jobs of factors have fitted it."""
         return [] if _is_sum(method) else super().estimators(method)
 
-    def code(self) -> str:
-        """Return a digest of the code of the experiment and of `estimators`."""
-        return super(MethodExperiment, self).code()
-
     def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
         """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
         info, blocks, nodes = factors.information(self.files), [], []
