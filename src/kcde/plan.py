@@ -131,10 +131,8 @@ def raw_data(scale: str, job: Job) -> list[str]:
 
 def shards(scale: str, job: Job, wanted: int) -> int:
     """Return into how many shards a job is divided, at most one a repetition."""
-    cls = experiment(job[0])
-    if wanted == 1 or not cls.repeated:
-        return 1
-    return min(wanted, sum(getattr(_made(scale, job), name) for name in cls.repeated))
+    # As many as its parameters say: what the data say would have to be read.
+    return min(wanted, Experiment.count(_made(scale, job)))
 
 
 def _is_network(job: Job) -> bool:
