@@ -454,13 +454,10 @@ def _named(template: str, numbers: Sequence[float], values: np.ndarray) -> dict[
 
 
 def _code(method: str, options: Mapping | None) -> str:
-    kinds = (methods.find(each).estimator for each in _parts(method, options or {}))
+    """Return a digest of the code of a method and of those that it stacks."""
+    inner = stacked(options or {}) if methods.key_of(method) == methods.STACKED else ()
+    kinds = (methods.find(each).estimator for each in (method, *inner))
     return provenance.digest(*map(provenance.estimator_module, kinds))
-
-
-def _parts(method: str, options: Mapping) -> list[str]:
-    """Return a method, and those that it stacks."""
-    return [method, *(stacked(options) if methods.key_of(method) == methods.STACKED else ())]
 
 
 def inside(model, kind: type):

@@ -726,8 +726,8 @@ def check(
         frame[name] = each.values
     whole = [y, *apart] if missing == INDICATE else [*wanted, y, *apart]
     frame, notes = _complete(frame, whole, missing, cells)
-    empty = frame[wanted].isna().sum() if missing == INDICATE else pd.Series()
-    if len(empty := empty[(empty > 0) & (empty < len(frame))]):
+    empty = frame[wanted].isna().sum()[lambda found: (found > 0) & (found < len(frame))]
+    if len(empty):
         shown = _first(f"{name} ({n})" for name, n in empty.items())
         notes.append(f"Missing values of {len(empty)} column(s) of x are indicated: {shown}.")
         text = [name for name in empty.index if cells[name].kind is LEVELS]
@@ -754,7 +754,7 @@ def check(
             frame = frame.assign(**{weight: same[weight].transform("sum")})
             notes.append(f"Their {weight!r} is added to that of the other.")
         frame, target = frame[~again], target[~again]
-    encoded = columns.encode(frame[[*names, y]])
+    encoded = columns.encode(frame)
     said, width = _of_target(y, target), encoded.shape[1]
     skewed = [] if said or lower is not None else _skewed(y, target)
     said += skewed
