@@ -59,9 +59,6 @@ class Repetition(NamedTuple):
     # That of the settings it is for.
     law: str | None = None
 
-    # Bases of x that others made which have the same x.
-    kept: dict | None = None
-
 
 # Of a fit: its method and its setting.
 Key = tuple[str, Setting]
@@ -245,7 +242,7 @@ def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition
 def _bases(given: Repetition, models: Mapping, made: dict | None = None) -> Bases:
     train = training_rows(given.X.shape[0])
     X, Y = given.X[:train, :], given.Y[:train, :]
-    return Bases(X, Y, _low_rank.tightest(models.values()), given.kept, made=made)
+    return Bases(X, Y, _low_rank.tightest(models.values()), made=made)
 
 
 def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool) -> dict:
@@ -261,8 +258,7 @@ def _select(job, models: Mapping, given: Repetition, made: dict, streamed: bool)
     small = job.max_rank is None or rows * min(job.max_rank, rows) <= _low_rank.MOST_HELD
     collected = made if small and rows == given.X.shape[0] else None
     loss = given.loss(*(_low_rank.held_out(each, job.validation_rows) for each in (X, Y)))
-    more = (given.kept, collected, streamed)
-    trials = _low_rank.select(whole_grids, X, Y, given.f, loss, job, *more)
+    trials = _low_rank.select(whole_grids, X, Y, given.f, loss, job, collected, streamed)
     train = training_rows(rows)
     for method, setting in own:
         if (factor := setting.largest_factor) is not None:

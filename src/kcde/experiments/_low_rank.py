@@ -57,9 +57,6 @@ class Bases:
     tightest
         Of the tolerances of the estimators to come. The seconds of a looser one are those of the
         tightest. None: each factorises for itself.
-    kept
-        Bases of x by number of rows and hyper-parameters, which other pairs with the same x share:
-        those there are used, those made are added.
     most_y
         Numbers of a factor of y that is kept, at most. The rows of a larger one are recomputed in
         every pass over the rows, n m kernel values.
@@ -68,10 +65,9 @@ class Bases:
         taken over: what is dropped here is dropped there.
     """
 
-    def __init__(self, X, Y, tightest=None, kept: dict | None = None, most_y=np.inf, made=None):
-        self.X, self.Y, self._tightest = X, Y, tightest
+    def __init__(self, X, Y, tightest=None, most_y=np.inf, made=None):
+        self.X, self.Y, self._tightest, self._most_y = X, Y, tightest, most_y
         self._made = {} if made is None else made
-        self._kept, self._most_y = kept, most_y
 
     def x(self, model) -> tuple[object, float]:
         """Return the basis of x with an estimator's hyper-parameters, and its seconds."""
@@ -160,13 +156,7 @@ class Bases:
 
     def _basis(self, model, side: str, make: Callable) -> tuple[object, float]:
         tight = self._tight(model)
-        key = _key(tight, side)
-        shared = None if self._kept is None or side != "x" else (self.X.shape[0], key)
-        if shared is not None and shared in self._kept:
-            self._made[key] = self._kept[shared]
-        made = self._once(key, lambda: make(tight))
-        if shared is not None:
-            self._kept[shared] = made
+        made = self._once(_key(tight, side), lambda: make(tight))
         if tight is model:
             return made
         looser, _ = self._once(_key(model, side), lambda: made[0].truncate(model.tolerance))
@@ -295,17 +285,17 @@ def bandwidths_of(model, X, Y, factor: float) -> dict[str, float]:
     return bandwidths(model, "x", X, [factor])[0] | bandwidths(model, "y", Y, [factor])[0]
 
 
-def select(models: Mapping, X, Y, f, loss, grid, kept=None, collected=None, streamed=True) -> dict:
+def select(models: Mapping, X, Y, f, loss, grid, collected=None, streamed=True) -> dict:
     """Return `Trials` of a grid with every model, fitted to the first four fifths of the rows.
 
     The models share the basis of x up to the tolerance, and that of y unless they are classifiers,
     which learn f itself. `loss` maps the expectations of `f` at the `held_out` rows, (k, q), to a
-    number. Bases and cross moments are added to `kept` and `collected`; `streamed`: those of all
-    candidates, not only of those that are best and stay in memory.
+    number. Bases and cross moments are added to `collected`; `streamed`: those of all candidates,
+    not only of those that are best and stay in memory.
     """
     train = training_rows(X.shape[0])
     # One basis of x is held at a time, beside those that are best, but all of y.
-    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), kept, MOST_HELD)
+    bases = Bases(X[:train, :], Y[:train, :], tightest(models.values()), MOST_HELD)
     search = _Search(bases, held_out(X, grid.validation_rows), f, loss, grid.regularizations)
     trials = {key: Trials() for key in models}
     # Of a classifier none of y is tried, but others may have one.

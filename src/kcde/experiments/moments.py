@@ -73,7 +73,7 @@ class Moments(EmbeddingExperiment):
     # A method that has none is fitted once, under the tolerance 0. Those after the first, without
     # constraints, all take the factor of the tightest, whose seconds they state.
     tolerances: tuple[float, ...] = parameter((TOLERANCE,), "Relative, of the factors.")
-    # Each law is fitted in turn; they share what depends on x alone where their x are the same.
+    # Each law is fitted in turn.
     laws: tuple[str, ...] = parameter((DRAWN_LAW,), "normal-<std> or uniform-<half width>.")
     validation_rows: int | None = parameter(100_000, "Compare candidates, at most.", at_least=1)
     largest_factors: tuple[float, ...] = parameter((), "Largest bandwidth factors of more fits.")
@@ -136,11 +136,8 @@ class Moments(EmbeddingExperiment):
         return Repetition(number, backend, *placed, second_moments_and_one, loss, pairs, law)
 
     def under_each_law(self, number: int, backend: str) -> Iterator[Repetition]:
-        """Yield the data of a repetition under each law; at d = 1 all have the same x."""
-        dim, _ = GAUSSIAN.sizes(self.dataset)
-        kept = {} if dim == 1 and len(self.laws) > 1 else None
-        for law in self.laws:
-            yield self.repetition(number, backend, law)._replace(kept=kept)
+        """Yield the data of a repetition under each law."""
+        return (self.repetition(number, backend, law) for law in self.laws)
 
     def judged(self, given: Repetition, values: np.ndarray) -> list[tuple]:
         """Judge the expectations of `second_moments_and_one` at the test points."""
