@@ -29,19 +29,16 @@ GRID_COLUMNS = 3  # of grid data with another number of rows than GRID_ROWS
 
 # Of made-up data sets that are read from files, as `kcde.data.smoke` writes them.
 MADE_UP_JOINT, MADE_UP_COLUMNS = "smoke-joint", ("warmth", "damp", "wind")
-MADE_UP_RETURNS = {"portfolios": "smoke-portfolios", "risk_free": "smoke-risk-free"}
 
 
 @dataclass(frozen=True)
 class SizedNames:
     """Names of the form `<kind>-<d>-<n>`: a dimension, then rows to train and validate.
 
-    Errors call such data by `title`; one of `variations` may follow the rows: how an experiment
-    varies from that on the plain name.
+    One of `variations` may follow the rows: how an experiment varies from that on the plain name.
     """
 
     kind: str
-    title: str
     variations: tuple[str, ...] = ()
 
     def has(self, name: str) -> bool:
@@ -52,7 +49,7 @@ class SizedNames:
     def sizes(self, name: str) -> tuple[int, int]:
         """Return d and n, or raise `ValueError` if the name is not of this form."""
         if not self.has(name):
-            raise ValueError(f"there are no {self.title} data {name!r}: give {self.kind}-<d>-<n>")
+            raise ValueError(f"there are no data {name!r}: give {self.kind}-<d>-<n>")
         _, dim, rows, *_ = name.split("-")
         return int(dim), int(rows)
 
@@ -65,9 +62,9 @@ class SizedNames:
 # smaller largest bandwidths.
 VARIATIONS = LAWS, FACTORS = "laws", "factors"
 
-GAUSSIAN = SizedNames("gaussian", "Gaussian", VARIATIONS)
-PORTFOLIOS = SizedNames("portfolios", "portfolio")
-BIMODAL = SizedNames("bimodal", "bimodal")
+GAUSSIAN = SizedNames("gaussian", VARIATIONS)
+PORTFOLIOS = SizedNames("portfolios")
+BIMODAL = SizedNames("bimodal")
 
 NORMAL, UNIFORM = "normal", "uniform"
 DRAWN_LAW = "uniform-1"  # of the elements below the diagonal of log C, in the figures

@@ -12,7 +12,7 @@ import pandas as pd
 
 from kcde.data import catalogue as tables
 from kcde.data.french import MISSING
-from kcde.data.names import MADE_UP_COLUMNS, MADE_UP_JOINT, MADE_UP_RETURNS
+from kcde.data.names import MADE_UP_COLUMNS, MADE_UP_JOINT
 from kcde.files import atomic
 from kcde.seeding import rng_of
 
@@ -34,15 +34,14 @@ def write_smoke_data(folder: str | Path) -> Path:
     preprocessing as the real data. Same bytes on every run.
     """
     folder = Path(folder)
-    returns, risk_free = MADE_UP_RETURNS.values()
     hours = traffic()
     coded = "drop-missing-rows|factor:kind=dry moist wet"
     specified = [
         ("smoke-linear", "rda", linear(), "y", "x", 80, ""),
         ("smoke-mixed", "rda", mixed(), "growth", "size|kind", 90, coded),
         (MADE_UP_JOINT, "csv-semicolon", joint(), "|".join(MADE_UP_COLUMNS), "", 150, ""),
-        (returns, "rda", portfolios(), "small|middle|big", "X", _DAYS, ""),
-        (risk_free, "zip-french", risk_free_rates(), "RF", "date", _DAYS, ""),
+        ("smoke-portfolios", "rda", portfolios(), "small|middle|big", "X", _DAYS, ""),
+        ("smoke-risk-free", "zip-french", risk_free_rates(), "RF", "date", _DAYS, ""),
         ("smoke-terrain", "mat", terrain(), "mth_verts", "mth_points[0]|mth_points[1]", 340, ""),
         ("smoke-traffic", "csv", hours, "traffic_volume", "weekday|hour", len(hours), _HOURLY),
     ]

@@ -148,7 +148,7 @@ class EmbeddingExperiment(ArrayExperiment):
         return bases.fit(model)
 
     @classmethod
-    def begin_together(cls, jobs: list[Self], units: list[int]) -> Callable[[int], list]:
+    def begin_together(cls, jobs: list[Self]) -> Callable[[int], list]:
         """Return a function that fits and tests all methods in a repetition."""
         backend = resolve_backend(jobs[0].backend)
 

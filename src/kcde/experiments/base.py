@@ -190,7 +190,7 @@ class Experiment:
         raise NotImplementedError
 
     @classmethod
-    def begin_together(cls, jobs: list[Self], units: list[int]) -> Callable[[int], list]:
+    def begin_together(cls, jobs: list[Self]) -> Callable[[int], list]:
         """Do the common work of jobs that differ in the method alone; return what fits them all.
 
         That maps a unit to an outcome for each.

@@ -55,7 +55,7 @@ def computed(jobs: list[Experiment], units: list[int]) -> list[list[Outcome]]:
     named = (getattr(jobs[0], each, "") for each in ("name", "dataset", "method"))
     title = ", ".join([" ".join(named), *(job.method for job in jobs[1:])])
     found, started = [], time.perf_counter()
-    work = type(jobs[0]).begin_together(jobs, units)
+    work = type(jobs[0]).begin_together(jobs)
     for done, unit in enumerate(units, 1):
         found.append(work(unit))
         left = (time.perf_counter() - started) / done * (len(units) - done)

@@ -87,7 +87,7 @@ class Samples(ProblemExperiment, ArrayExperiment):
         return [each for each in chosen if each["run"] == RUN] or None
 
     @classmethod
-    def begin_together(cls, jobs: "list[Samples]", units: list[int]) -> Callable[[int], list]:
+    def begin_together(cls, jobs: "list[Samples]") -> Callable[[int], list]:
         """Fit, once for jobs with the same model, and return what draws under a seed."""
         problem, known = jobs[0].data, jobs[0].known
         split = problem.split(RUN)
