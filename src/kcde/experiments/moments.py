@@ -12,7 +12,7 @@ oracle, as in the paper. Each combination of tolerance and constraints chooses i
 ``tuning_rows``           points that trained or compared the candidates
 
 Beside them what a fit cost, in some repetitions also at one bandwidth for all methods, and what
-`low_rank.structure` finds.
+`_low_rank.structure` finds.
 """
 
 from collections.abc import Callable, Iterator

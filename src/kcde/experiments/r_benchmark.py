@@ -307,7 +307,7 @@ class RBenchmark(ArrayExperiment):
 
 
 def _calibration(inner, X, Y) -> tuple[list[dict], dict]:
-    """Return score cells of coverages and names.CRPS, and F(y|x) of the test rows."""
+    """Return score cells of coverages and CRPS, and F(y|x) of the test rows."""
     found, seconds = attempt(inner.cdf_and_crps, X, Y)
     if isinstance(found, Exception):
         values, arrays = found, {}
