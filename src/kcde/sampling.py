@@ -149,7 +149,7 @@ def hmc(
     xp = array_namespace(start)
     draws, accepted, diverged = [], [], xp.zeros(start.shape[0], dtype=start.dtype)
     for transition, random in enumerate(_random(start, burn_in + iterations, rng)):
-        probability, off = chain.move(random)
+        probability, off = chain.move(*random)
         if transition < burn_in:
             adaptation.update(transition, probability)
             continue
@@ -182,16 +182,11 @@ def convergence(draws: np.ndarray) -> Convergence:
     return Convergence(*map(np.atleast_1d, found))
 
 
-class _Random(NamedTuple):
-    """Random numbers of one transition: a factor of the step, momenta, levels of acceptance."""
+def _random(start, transitions: int, rng: np.random.Generator) -> Iterator[tuple]:
+    """Yield a factor of the step, momenta and levels of acceptance for each transition.
 
-    jitter: float
-    momentum: object
-    level: object
-
-
-def _random(start, transitions: int, rng: np.random.Generator) -> Iterator[_Random]:
-    """Yield what each transition draws, moved from the host by blocks of transitions."""
+    They are moved from the host by blocks of transitions.
+    """
     xp = array_namespace(start)
     chains, d = start.shape
     most = max(1, _DRAWN_AT_ONCE // max(1, chains * (d + 1)))
@@ -204,7 +199,7 @@ def _random(start, transitions: int, rng: np.random.Generator) -> Iterator[_Rand
         jitters, momenta, levels = zip(*drawn, strict=True)
         momenta, levels = xp.asarray(np.stack(momenta)), xp.asarray(np.stack(levels))
         for i, jitter in enumerate(jitters):
-            yield _Random(float(jitter), momenta[i, :, :], levels[i, :])
+            yield float(jitter), momenta[i, :, :], levels[i, :]
 
 
 class _DualAveraging:
@@ -297,21 +292,21 @@ class _Chains:
             where = f"{lost} of {start.shape[0]} chains start where the log density is not finite"
             raise ValueError(f"{where}; start them within the range of the data")
 
-    def move(self, random: _Random) -> tuple:
+    def move(self, jitter: float, momentum, level) -> tuple:
         """Make one transition; return acceptance probabilities and whether each chain diverged."""
         xp = self._xp
-        step = (self.step * random.jitter)[:, None] * self.scale
-        energy = 0.5 * xp.sum(random.momentum**2, axis=1) - self._value
+        step = (self.step * jitter)[:, None] * self.scale
+        energy = 0.5 * xp.sum(momentum**2, axis=1) - self._value
         # A leap into the far tail may overflow: that is a divergence, and is counted as one.
         with np.errstate(over="ignore", invalid="ignore"):
-            state, momentum = self.state, random.momentum + 0.5 * step * self._slope
+            state, momentum = self.state, momentum + 0.5 * step * self._slope
             for leap in range(self._leaps):
                 state = state + step * momentum
                 value, slope = self._at(state)
                 momentum = momentum + (0.5 if leap == self._leaps - 1 else 1.0) * step * slope
             change = energy - (0.5 * xp.sum(momentum**2, axis=1) - value)
         change = xp.where(xp.isfinite(change), change, xp.full_like(change, -xp.inf))
-        accept = xp.log(random.level) < change
+        accept = xp.log(level) < change
         self.state = xp.where(accept[:, None], state, self.state)
         self._value = xp.where(accept, value, self._value)
         self._slope = xp.where(accept[:, None], slope, self._slope)

@@ -154,7 +154,7 @@ def test_the_metric_is_the_variances_of_the_last_window(rng):
     windows = _Adaptation(chain, 1000, windows=True)
     assert windows._ends == [100, 150, 250, 450, 900]
     for transition, random in enumerate(_random(chain.state, 1000, rng)):
-        windows.update(transition, chain.move(random)[0])
+        windows.update(transition, chain.move(*random)[0])
     np.testing.assert_allclose(chain.scale, scale, rtol=0.2)
     assert np.ptp(chain.step) == 0.0
     assert _Adaptation(chain, 0, windows=True)._ends == []
