@@ -398,7 +398,7 @@ def find(name: str) -> Method:
     return METHODS[key_of(name)]
 
 
-def make(name: str, /, where: str = "", dataset: str = "", **options):
+def make(name: str, /, **options):
     """Return the estimator of a method, configured and unfitted.
 
     It standardises by itself, so that data may be in any units; experiments do so on their own.
@@ -407,8 +407,6 @@ def make(name: str, /, where: str = "", dataset: str = "", **options):
     ----------
     name
         E.g. `KCEF-LL`: a key of `METHODS`, or a name, see `key_of`.
-    where, dataset
-        Whose options are added, see `Method.options_for`.
     **options
         Constructor arguments in place of the method's own.
 
@@ -423,7 +421,7 @@ def make(name: str, /, where: str = "", dataset: str = "", **options):
         If there is no such method, or its estimator does not know one of the options.
     """
     method = find(name)
-    made = configured(method.estimator, {**method.options_for(where, dataset), **options})
+    made = configured(method.estimator, {**method.options, **options})
     if method.graph is None:
         return made
     from kcde.joint import JointDensity

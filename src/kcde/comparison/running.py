@@ -331,8 +331,8 @@ def score(method: str, plan: Plan, rows: int, number: int, options: dict | None 
         detail = " ".join(f"{type(error).__name__}: {error}".split())
         said, arrays = {"status": FAILED, "detail": detail, "scoring": 0.0}, {}
     about = {"n_train": len(split.train), "n_test": len(split.test), "options": options}
-    before = sum(read(plan, name, rows, number).said["seconds"] for name in parts)
-    about["seconds"] = before + time.perf_counter() - start
+    done = (read(plan, name, rows, number) for name in parts)
+    about["seconds"] = time.perf_counter() - start + sum(x.said["seconds"] for x in done if x)
     return Scored(said | about, arrays)
 
 
