@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 from sklearn.utils.validation import has_fit_parameter
 
 from contracted import make, some_pairs
@@ -18,11 +17,9 @@ from kcde.estimators import (
 )
 from kcde.estimators._likelihood.objective import ArrayRows
 from kcde.estimators._shared.floored import Normal
-from kcde.estimators.baselines import FACTORS, LeaveOneOut
 from kcde.estimators.likelihood_kcef import LowRankFamily
 from kcde.estimators.log_scaled import LogScaled
 from kcde.table_model import TableModel
-from naive import slopes
 
 WEIGHTED = [
     name for name in estimator_names() if has_fit_parameter(estimator_class(name), "sample_weight")
@@ -75,46 +72,6 @@ def test_whole_weights_are_rows_that_repeat(pairs):
     repeated = family.fit_rows(ArrayRows(X[again], Y[again])).log_density(X, Y)
     np.testing.assert_allclose(found, repeated, atol=2e-3)
     assert np.abs(found - family.fit_rows(ArrayRows(X, Y)).log_density(X, Y)).max() > 0.1
-
-
-def test_ridge_and_its_residuals_left_out_equal_a_naive_loop(pairs):
-    X, Y = pairs
-    weights = COUNTS / COUNTS.mean()
-
-    def fit(kept):
-        w = weights * kept
-        x0, y0 = np.average(X, 0, w), np.average(Y, 0, w)
-        left = (X - x0).T @ (w[:, None] * (X - x0)) / 30 + 0.1 * np.eye(2)
-        b = np.linalg.solve(left, (X - x0).T @ (w[:, None] * (Y - y0)) / 30)
-        return b, (Y - y0 - (X - x0) @ b)[:, 0]
-
-    model = LinearGaussian(0.1, standardize=False).fit(X, Y, sample_weight=COUNTS)
-    np.testing.assert_allclose(model.coef_, fit(np.ones(30))[0])
-    left_out = np.array([fit(np.arange(30) != i)[1][i] for i in range(30)])
-    std = np.sqrt(np.average(left_out**2, weights=weights))
-    assert model.residual_std_[0] == pytest.approx(std)
-    expected = np.sum(weights * norm.logpdf(left_out, 0.0, std))
-    assert model.cv_results_["score"][0] == pytest.approx(expected)
-
-
-def test_criteria_of_kernel_densities_equal_naive_sums(pairs):
-    X, Y = pairs
-    model, weights = MarginalKDE().fit(None, Y, sample_weight=COUNTS), COUNTS / COUNTS.mean()
-    others = ~np.eye(30, dtype=bool) * weights
-    shares = others / others.sum(axis=1, keepdims=True)
-    score = [
-        weights @ np.log((norm.pdf(Y, Y.T, factor * Y.std()) * shares).sum(axis=1))
-        for factor in FACTORS
-    ]
-    np.testing.assert_allclose(model.cv_results_["score"] - np.log(Y.std()) * 30, score)
-    at = np.log([0.5, 2.0, 0.3])
-    criterion = LeaveOneOut(X, Y, weights=COUNTS)
-    bandwidths = np.exp(at)
-    K = norm.pdf(X[:, :1], X[:, :1].T, 0.5) * norm.pdf(X[:, 1:], X[:, 1:].T, 2.0) * others
-    p = (K * norm.pdf(Y, Y.T, bandwidths[2])).sum(axis=1) / K.sum(axis=1)
-    assert criterion(at)[0] == pytest.approx(weights @ np.log(p))
-    found = slopes(lambda theta: criterion(theta)[0], at, 1e-5)
-    np.testing.assert_allclose(criterion(at)[1], found, rtol=1e-6)
 
 
 def test_wrong_weights_are_refused_by_name(pairs):

@@ -15,55 +15,69 @@ from naive import epsilon_kde_density, slopes
 pytestmark = pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
 
 
-def left_out(X, Y, regularization):
+def of_mean_one(weights, n):
+    """Weights of so many rows as they count; None are equal ones."""
+    return np.ones(n) if weights is None else weights / weights.mean()
+
+
+def left_out(X, Y, regularization, weights):
     """What is left of each y by scikit-learn's regression on all other rows."""
     # Its penalty is on the sum of squares; the sum of n rows has n times ours.
-    model = Ridge(len(X) * regularization, solver="cholesky")
-    return Y - cross_val_predict(model, X, Y, cv=len(X)).reshape(Y.shape)
+    model, given = Ridge(len(X) * regularization, solver="cholesky"), {"sample_weight": weights}
+    return Y - cross_val_predict(model, X, Y, cv=len(X), params=given).reshape(Y.shape)
 
 
 @pytest.mark.parametrize("regularization", [1e-3, 0.7])
 @pytest.mark.parametrize("columns", [3, 14])
-def test_ridge_and_its_residuals_are_those_of_fits_without_each_row(rng, columns, regularization):
+@pytest.mark.parametrize("given", [None, np.arange(9) % 4 + 1.0], ids=["equal", "weighted"])
+def test_ridge_and_its_residuals_are_those_of_fits_without_each_row(
+    rng, columns, regularization, given
+):
     """By the eigenvectors of XᵀX, or of XXᵀ; a column is a copy of another: singular."""
     X = rng.normal(size=(9, columns)) + 4.0
     X[:, 2] = X[:, 1]
     Y = X[:, :2] + 0.3 * rng.normal(size=(9, 2))
-    model = LinearGaussian(regularization).fit(X, Y)
-    expected = Ridge(9 * regularization, solver="cholesky").fit(X, Y)
+    model, weights = LinearGaussian(regularization), of_mean_one(given, 9)
+    model.fit(X, Y, sample_weight=given)
+    expected = Ridge(9 * regularization, solver="cholesky").fit(X, Y, sample_weight=weights)
     np.testing.assert_allclose(model.coef_, expected.coef_.T, atol=1e-9)
     np.testing.assert_allclose(model.mean(X + 1.0), expected.predict(X + 1.0))
-    residuals = left_out(X, Y, regularization)
-    np.testing.assert_allclose(model.residual_std_, np.sqrt(np.mean(residuals**2, axis=0)))
+    residuals = left_out(X, Y, regularization, weights)
+    variance = np.average(residuals**2, axis=0, weights=weights)
+    np.testing.assert_allclose(model.residual_std_, np.sqrt(variance))
     logs = norm.logpdf(Y, model.mean(X), model.residual_std_).sum(axis=1)
     np.testing.assert_allclose(model.log_density(X, Y), logs)
-    found = ResidualKDE(regularization).fit(X, Y).residuals_._centres
+    found = ResidualKDE(regularization).fit(X, Y, sample_weight=given).residuals_._centres
     np.testing.assert_allclose(found, residuals)
 
 
-def test_ridge_has_the_largest_leave_one_out_likelihood(rng):
+@pytest.mark.parametrize("given", [None, np.arange(30) % 3 + 1.0], ids=["equal", "weighted"])
+def test_ridge_has_the_largest_leave_one_out_likelihood(rng, given):
     """Of one strong and many weak slopes; the score is that of the variance that it has."""
     X = rng.normal(size=(30, 20))
     Y = X[:, :1] + rng.normal(size=(30, 1))
-    model = LinearGaussian().fit(X, Y)
+    model, weights = LinearGaussian().fit(X, Y, sample_weight=given), of_mean_one(given, 30)
     grid, score = model.cv_results_["regularization"], model.cv_results_["score"]
     for k in (5, 25, int(np.argmax(score))):
-        residuals = left_out(X, Y, grid[k])
-        std = np.sqrt(np.mean(residuals**2))
-        assert score[k] == pytest.approx(norm.logpdf(residuals, scale=std).sum())
+        residuals = left_out(X, Y, grid[k], weights)[:, 0]
+        std = np.sqrt(np.average(residuals**2, weights=weights))
+        assert score[k] == pytest.approx(weights @ norm.logpdf(residuals, scale=std))
     assert model.regularization_ == grid[np.argmax(score)]
     assert 1e-3 < model.regularization_ < 1e3
 
 
-@pytest.mark.parametrize("groups", [None, np.arange(50) % 21])
-def test_marginal_bandwidth_has_the_largest_leave_one_out_likelihood(rng, groups):
+@pytest.mark.parametrize(
+    ("groups", "given"), [(None, None), (np.arange(50) % 21, None), (None, np.arange(50) % 3 + 1.0)]
+)
+def test_marginal_bandwidth_has_the_largest_leave_one_out_likelihood(rng, groups, given):
     Y = np.concatenate([rng.normal(-3, 0.5, 25), rng.normal(3, 1.0, 25)])[:, None]
-    model = MarginalKDE().fit(None, Y, groups)
-    other = ~np.eye(50, dtype=bool) if groups is None else groups[:, None] != groups
+    model, weights = MarginalKDE().fit(None, Y, groups, given), of_mean_one(given, 50)
+    labels = np.arange(50) if groups is None else groups
+    other = (labels[:, None] != labels) * weights
     score = []
     for factor in FACTORS:
         others = norm.pdf(Y, Y.T, factor * Y.std()) * other
-        score.append(np.log(others.sum(axis=1) / other.sum(axis=1)).sum())
+        score.append(weights @ np.log(others.sum(axis=1) / other.sum(axis=1)))
     np.testing.assert_allclose(model.cv_results_["score"], score)
     assert model.bandwidth_y_[0] == pytest.approx(FACTORS[np.argmax(score)] * Y.std())
     assert 0 < np.argmax(score) < len(FACTORS) - 1
@@ -89,11 +103,21 @@ def test_density_and_leave_one_out_likelihood_are_those_of_statsmodels(rng, band
     assert found == pytest.approx(-reference.loo_likelihood(bw, np.log), rel=1e-9)
 
 
-@pytest.mark.parametrize(("d_y", "labels"), [(1, None), (2, None), (2, np.arange(30) // 3)])
-def test_gradient_is_the_slope_of_the_likelihood(rng, d_y, labels):
+@pytest.mark.parametrize("d_y", [1, 2])
+@pytest.mark.parametrize("labels", [np.arange(30), np.arange(30) // 3], ids=["rows", "groups"])
+@pytest.mark.parametrize("given", [None, np.arange(30) % 3 + 1.0], ids=["equal", "weighted"])
+def test_likelihood_is_a_naive_sum_and_its_gradient_the_slope(rng, d_y, labels, given):
     X, Y = curve(rng, 30)
-    criterion = LeaveOneOut(X, np.hstack([Y, Y**2])[:, :d_y], labels)
+    Y = np.hstack([Y, Y**2])[:, :d_y]
+    criterion, weights = LeaveOneOut(X, Y, labels, given), of_mean_one(given, 30)
     at = np.log([0.3, 4.0, 0.2, 0.4])[: 2 + d_y]
+    K_x, K_y = (
+        norm.pdf(Z[:, None], Z, sigma).prod(axis=2)
+        for Z, sigma in ((X, np.exp(at[:2])), (Y, np.exp(at[2:])))
+    )
+    K_x *= (labels[:, None] != labels) * weights
+    expected = weights @ np.log((K_x * K_y).sum(axis=1) / K_x.sum(axis=1))
+    assert criterion(at)[0] == pytest.approx(expected)
     differences = slopes(lambda theta: criterion(theta)[0], at, 1e-5)
     np.testing.assert_allclose(criterion(at)[1], differences, rtol=1e-6)
 
