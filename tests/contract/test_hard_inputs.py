@@ -21,6 +21,14 @@ from kcde.arrays import to_numpy
 from kcde.estimators import KCEF, estimator_class
 from kcde.panels import QuadratureWarning
 
+FAR_OTHERWISE = {
+    "its base density, which is wider than y": "KCEF Defensive",
+    "the nearest rows": "CDO EpsilonKDE KernelCDE LSCDE NGBoost QuantileForest SmoothedCME",
+    "a mean that goes on along a line": "LinearGaussian ResidualKDE",
+    "what a network extrapolates": "ConditionalMAF ConditionalRealNVP NADE",
+}
+"""What is left far from all training rows where it is not the density of y alone, to classes."""
+WITH_X = [name for name in densities() if not estimator_class(name).tags.unconditional]
 EXAMPLES = int(os.environ.get("KCDE_EXAMPLES", 6))
 OWN = {"DDE": {"validation": 0}, "Defensive": {"estimator": KCEF(1.0, 0.9, 0.01)}}
 REFUSED = "unit scale|rescale|more rows|training rows|coincide|raise the|leave out|too wide"
@@ -98,9 +106,10 @@ def check(model, X, y, seed=0, own=True):
         std = to_numpy(model.std(X)).ravel()
         mass = to_numpy(model.conditional_expectation(lambda z: 0.0 * z + 1.0, X))
         quantiles = to_numpy(model.quantile(X, levels))
-        below = np.stack([to_numpy(model.cdf(X, column)) for column in quantiles.T], axis=1)
         draws = to_numpy(model.sample(X, 100, seed))
-        ranks = to_numpy(model.cdf(np.repeat(X, 100, axis=0), draws.ravel())).reshape(-1, 100)
+        y_at = np.hstack([quantiles, draws])
+        cdf = to_numpy(model.cdf(np.repeat(X, 105, axis=0), y_at.ravel())).reshape(-1, 105)
+    below, ranks = cdf[:, :5], cdf[:, 5:]
     assert np.isfinite(np.append(density, mean)).all()
     assert min(std.min(), np.diff(quantiles, axis=1).min()) > 0.0 <= density.min()
     if any(issubclass(each.category, QuadratureWarning) for each in said):
@@ -174,3 +183,16 @@ def test_a_sharp_density_is_resolved_or_told_of(kind, bandwidth, regularization)
     X, Y = some_pairs(np.random.default_rng(7), 60, 2)
     few = {"ties": np.round(2.0 * Y) / 2.0, "binary": (Y > 0.0) * 1.0, "integers": np.round(10 * Y)}
     check(KCEF(1.0, bandwidth, regularization).fit(X, few[kind][:, 0]), X[:3], few[kind][:, 0])
+
+
+@pytest.mark.parametrize("name", WITH_X)
+def test_far_from_all_rows_the_density_is_no_narrower_than_that_of_y_and_within_its_range(name):
+    X, Y = some_pairs(np.random.default_rng(7), 60)
+    directions = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [1.0, 1.0]])
+    model, kept = make(name).fit(X, Y), []
+    lowest, highest = np.quantile(Y, [0.05, 0.95])
+    for distance in (10.0, 1e3, 1e6):
+        lower, upper = model.interval(distance * directions, 0.9).T
+        narrow = (upper - lower).min() < 0.95 * (highest - lowest)
+        kept.append(not narrow and lower.min() > Y.min() and upper.max() < Y.max())
+    assert all(kept) == (name not in " ".join(FAR_OTHERWISE.values()).split())
