@@ -6,15 +6,8 @@ import pytest
 from sklearn.utils.validation import has_fit_parameter
 
 from contracted import make, some_pairs
-from kcde.estimators import (
-    Defensive,
-    KernelCDE,
-    LinearGaussian,
-    MarginalKDE,
-    Standardised,
-    estimator_class,
-    estimator_names,
-)
+from kcde import Defensive, KernelCDE, LinearGaussian, MarginalKDE, Standardised
+from kcde.estimators import estimator_class, estimator_names
 from kcde.estimators._likelihood.objective import ArrayRows
 from kcde.estimators._shared.floored import Normal
 from kcde.estimators.likelihood_kcef import LowRankFamily

@@ -71,16 +71,6 @@ def test_a_split_that_trains_on_one_value_of_y_is_refused(tmp_path):
         running.make(check(frame, "y", time_column="when"), tmp_path, count=5, time_column="when")
 
 
-def test_rows_that_were_recorded_twice_count_once():
-    twice = pd.concat([noise(), noise()], ignore_index=True).sample(frac=1.0, random_state=0)
-    checked = check(twice, "y")
-    assert len(checked.frame) == 200
-    assert "200 of 400 rows repeat" in checked.notes[0]
-    rng = np.random.default_rng(0)
-    survey = pd.DataFrame(rng.integers(0, 3, size=(400, 3)), columns=["a", "b", "y"])
-    assert len(check(survey, "y").frame) == 400
-
-
 def test_intervals_of_later_rows_calibrate_on_the_latest():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=400), "when": rng.permutation(400)})
