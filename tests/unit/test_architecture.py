@@ -3,7 +3,6 @@
 import ast
 import re
 from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -57,18 +56,6 @@ def test_imports_point_downwards():
         if FLOOR[name] > FLOOR[path.relative_to(ROOT).parts[0].removesuffix(".py")]
     }
     assert not sorted(upwards)
-
-
-def test_modules_import_each_other_in_no_circle():
-    """Those of the head of a module: what a function imports comes later."""
-    files = {path.relative_to(ROOT.parent).with_suffix(""): path for path in MODULES}
-    names = {".".join(file.parts).removesuffix(".__init__"): path for file, path in files.items()}
-    graph = {}
-    for name, path in names.items():
-        head = [node for node in tree(path).body if type(node) is ast.ImportFrom]
-        pairs = [(node.module, f"{node.module}.{n.name}") for node in head for n in node.names]
-        graph[name] = {full if full in names else module for module, full in pairs} & names.keys()
-    assert list(TopologicalSorter(graph).static_order())
 
 
 def test_no_paper_imports_the_artefacts_of_another():
