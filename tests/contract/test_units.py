@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from contracted import make
-from kcde.estimators import CDO, Conformal, Standardised, estimator_class, estimator_names
+from kcde.estimators import CDO, Conformal, Standardised, estimator_names
 from kcde.joint import JointDensity
 
 FACTOR, SHIFT = 1000.0, 5e3
@@ -18,23 +18,18 @@ def in_two_units(model, X, Y):
     return (model.fit(X, Y), X), (there, other)
 
 
-@pytest.mark.parametrize("name", estimator_names())
+MODELS = {name: make(name) for name in estimator_names()}
+MODELS |= {f"Conformal({name})": Conformal(make(name)) for name in ("LSCDE", "KCEF")}
+
+
+@pytest.mark.parametrize("name", MODELS)
 def test_units_do_not_matter(name, pairs):
-    cls, Y = estimator_class(name), pairs[1][:, 0]
-    X = pairs[0][:, :0] if cls.tags.unconditional else pairs[0]
-    if cls.tags.target == "binary":
-        one, other = (make(name).fit(x, Y > 0).predict_proba(x) for x in (X, X * [1e-3, 2e5]))
+    X, Y, model = pairs[0], pairs[1][:, 0], MODELS[name]
+    X = X[:, :0] if model.tags.unconditional else X
+    if model.tags.target == "binary":
+        one, other = (model.fit(x, Y > 0).predict_proba(x) for x in (X, X * [1e-3, 2e5]))
         np.testing.assert_allclose(one, other, atol=1e-9)
         return
-    check_units(make(name), X, Y)
-
-
-@pytest.mark.parametrize("name", ["LSCDE", "KCEF"])
-def test_wrappers_take_their_units_from_inside(name, pairs):
-    check_units(Conformal(make(name)), pairs[0], pairs[1][:, 0])
-
-
-def check_units(model, X, Y):
     (here, X), (there, other) = in_two_units(model, X, Y)
     moved = FACTOR * Y + SHIFT
     tolerance = {"rtol": 1e-7, "atol": 1e-7 * FACTOR}
