@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contracted import QUICK, make
-from devices import stand_in
+from devices import ON_GPU
 from kcde import panels, scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class, estimator_names
@@ -241,11 +241,9 @@ def test_normalisers(fitted, at_once, monkeypatch):
         assert array_namespace(other.stderr) == array_namespace(moved_X)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_set_of_the_r_packages(method, smoke, tmp_path, other_xp, monkeypatch):
-    """Where there is no GPU, another namespace answers to cupy. All but times is compared."""
-    if other_xp.__name__ != "cupy":
-        stand_in(monkeypatch, other_xp)
+@pytest.mark.parametrize("method", [pytest.param(each, marks=ON_GPU) for each in METHODS])
+def test_a_set_of_the_r_packages(method, smoke, tmp_path):
+    """All but times is compared. Where there is no GPU, see test_golden_scores.py."""
     given = {"options": QUICK[method], "splits": 2, "importance_samples": 500}
     given |= {"data_dir": smoke[0], "catalogue": smoke[1]}
     frames = []
