@@ -5,19 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from kcde.arrays import resolve_backend
+from kcde.arrays import cupy_obstacle
 
-
-def _missing_gpu() -> str | None:
-    """Return what is missing for cupy, or None where it runs."""
-    try:
-        resolve_backend("cupy")
-    except RuntimeError as obstacle:
-        return str(obstacle)
-    return None
-
-
-_OBSTACLE = _missing_gpu()
+_OBSTACLE = cupy_obstacle()
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(_OBSTACLE is not None, reason=str(_OBSTACLE))]
 """Marks of what needs cupy and a CUDA device; where these are not, the reason says so."""
 
