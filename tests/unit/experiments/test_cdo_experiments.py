@@ -207,21 +207,6 @@ def test_a_negative_variance_is_counted_and_worse_than_any_error(run, monkeypatc
     assert expected > np.median(errors[~wednesday[tested]])
 
 
-def test_the_closed_form_of_cdo_is_a_mixture_of_tables_of_slots(run, smoke):
-    _, arrays = run(TrafficByTime, "Nadaraya-Watson-CDO", splits=1, settings="authors")
-    split = open_traffic("smoke-traffic", *smoke).split(0)
-    scale = np.sqrt(np.median(pdist(arrays["inputs"][0][:, :1]))) / 4
-    for place in (0, 17, 40):
-        day, slot = arrays["inputs"][0, place]
-        here = split.X[:, 1] == slot
-        outputs = split.Y[here, 0]
-        weights = np.exp(-abs(day - split.X[here, 0]) / scale)
-        mean = np.average(outputs, weights=weights)
-        assert arrays["mean"][0, place] == pytest.approx(mean, rel=1e-6)
-        spread = np.average(outputs**2, weights=weights) - mean**2
-        assert arrays["std"][0, place] ** 2 == pytest.approx(spread, rel=1e-5)
-
-
 @pytest.mark.parametrize("scaling", ["published", "corrected"])
 def test_the_factorisation_over_distinct_inputs_is_exact(rng, scaling):
     """With so many outputs of each of nine inputs."""
