@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""A queue on this host that is called as PBS is: `qsub`, `qstat` and `qdel` by links to this file.
+"""A queue on this host that is called as PBS is: `qsub` and `qstat` by links to this file.
 
-The folder KCDE_QUEUE keeps what is known of each job. KCDE_QUEUE_SLOTS jobs run at once, 2 unless
-it says otherwise. A job over its walltime or memory is killed, as on a cluster, and an ended one is
-forgotten. For tests alone.
+The folder KCDE_QUEUE keeps what is known of each job. Two jobs run at once. A job over its walltime
+or memory is killed, as on a cluster, and an ended one is forgotten. For tests alone.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from pathlib import Path
 import psutil
 
 QUEUE = Path(os.environ["KCDE_QUEUE"])
-SLOTS = int(os.environ.get("KCDE_QUEUE_SLOTS", "2"))
+SLOTS = 2
 STEP = 0.1  # seconds between two looks at a job
 
 
@@ -31,12 +30,9 @@ def qsub(words):
     parser.add_argument("-V", action="store_true", required=True)
     for option in ("-S", "-N", "-j", "-o"):
         parser.add_argument(option, required=True)
-    parser.add_argument("-q")
     parser.add_argument("-l", action="append", required=True)
     parser.add_argument("script", type=Path)
     asked = parser.parse_args(words)
-    if asked.q == "closed":
-        sys.exit("qsub: queue is closed")
     limits = ":".join(asked.l)
     memory = int(re.search(r"\bmem=(\d+)mb", limits).group(1))
     walltime = int(re.search(r"\bwalltime=(\d+)", limits).group(1))
@@ -60,16 +56,14 @@ def qsub(words):
 def run(identifier, shell, memory, walltime):
     """Wait for a slot, run a job within its limits, and forget it."""
     with slot():
-        if state(identifier).exists():
-            script = [shell, f"{QUEUE / identifier}.sh"]
-            job = subprocess.Popen(script, start_new_session=True)
-            state(identifier).write_text(f"R {job.pid}")
-            over = time.monotonic() + int(walltime)
-            while job.poll() is None:
-                if time.monotonic() > over or resident(job.pid) > int(memory) * 2**20:
-                    kill(job.pid)
-                time.sleep(STEP)
-    state(identifier).unlink(missing_ok=True)
+        job = subprocess.Popen([shell, f"{QUEUE / identifier}.sh"], start_new_session=True)
+        state(identifier).write_text("R")
+        over = time.monotonic() + int(walltime)
+        while job.poll() is None:
+            if time.monotonic() > over or resident(job.pid) > int(memory) * 2**20:
+                kill(job.pid)
+            time.sleep(STEP)
+    state(identifier).unlink()
 
 
 def slot():
@@ -109,22 +103,10 @@ def qstat(words):
     """Print the state of a job as `qstat -f` does."""
     (identifier,) = (word for word in words if not word.startswith("-"))
     try:
-        letter = state(identifier).read_text()[:1]
+        letter = state(identifier).read_text()
     except OSError:
         sys.exit(f"qstat: Unknown Job Id {identifier}")
     print(f"Job Id: {identifier}\n    job_state = {letter}")
-
-
-def qdel(words):
-    """Take jobs out of the queue."""
-    for identifier in words:
-        try:
-            _, _, pid = state(identifier).read_text().partition(" ")
-        except OSError:
-            sys.exit(f"qdel: Unknown Job Id {identifier}")
-        state(identifier).unlink(missing_ok=True)
-        if pid:
-            kill(int(pid))
 
 
 def state(identifier):
@@ -134,7 +116,7 @@ def state(identifier):
 
 if __name__ == "__main__":
     called = Path(sys.argv[0]).name
-    if called in ("qsub", "qstat", "qdel"):
-        {"qsub": qsub, "qstat": qstat, "qdel": qdel}[called](sys.argv[1:])
+    if called in ("qsub", "qstat"):
+        {"qsub": qsub, "qstat": qstat}[called](sys.argv[1:])
     else:
         run(*sys.argv[2:])
