@@ -44,23 +44,6 @@ def wheel(tmp_path_factory):
     return found
 
 
-@pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
-    """A folder with the wheel alone, which comes before this environment's packages."""
-    folder = tmp_path_factory.mktemp("installed")
-    command = [*PIP, "install", "--quiet", "--no-deps", "--no-index", "--target", folder, wheel]
-    subprocess.run(command, check=True)
-    return folder
-
-
-def run(folder, *command, cwd):
-    """Return what a command writes that imports from this folder first."""
-    known = {"env": os.environ | {"PYTHONPATH": f"{folder}"}, "cwd": cwd}
-    done = subprocess.run(command, **known, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_the_wheel_has_all_files_of_the_package(wheel):
     files = {path for path in PACKAGE.rglob("*") if path.is_file()}
     files = {path for path in files if path.parent.name != "__pycache__"}
@@ -70,10 +53,16 @@ def test_the_wheel_has_all_files_of_the_package(wheel):
     assert {path.suffix for path in files} >= {".py", ".csv"}
 
 
-def test_an_installed_wheel_fits_and_has_its_tables(installed, tmp_path):
-    where = run(installed, sys.executable, "-c", USE, cwd=tmp_path)
-    assert Path(where.strip()).is_relative_to(installed)
-
-
-def test_an_installed_wheel_has_the_command(installed, tmp_path):
-    assert "geyser" in run(installed, installed / "bin/kcde", "fetch", "--list", cwd=tmp_path)
+def test_an_installed_wheel_fits_and_has_its_tables_and_the_command(wheel, tmp_path):
+    """From a folder with the wheel alone, which comes before this environment's packages."""
+    folder = tmp_path / "installed"
+    command = [*PIP, "install", "--quiet", "--no-deps", "--no-index", "--target", folder, wheel]
+    subprocess.run(command, check=True)
+    fit = sys.executable, "-c", USE
+    for words, wanted in (
+        (fit, f"{folder}/"),
+        ((folder / "bin/kcde", "fetch", "--list"), "geyser"),
+    ):
+        known = {"env": os.environ | {"PYTHONPATH": f"{folder}"}, "cwd": tmp_path}
+        done = subprocess.run(words, **known, capture_output=True, text=True, check=False)
+        assert wanted in done.stdout, done.stderr
