@@ -136,28 +136,13 @@ def test_ends_are_of_all_rows_where_some_are_held(monkeypatch):
     assert 256 <= len(model.thresholds_) <= 258
 
 
-class Repeated:
-    """The same rows again and again."""
-
-    def __init__(self, times):
-        self.times, self.rows = times, ArrayRows(*pairs(2000))
-
-    def __len__(self):
-        return self.times * 2000
-
-    def blocks(self):
-        return (pair for _ in range(self.times) for pair in self.rows.blocks())
-
-    def take(self, rows):
-        return self.rows.take(rows % 2000)
-
-
 def test_memory_does_not_grow_with_the_rows(monkeypatch):
     monkeypatch.setattr(quantiles, "_TUNING_ROWS", 500)
     peaks = []
-    for times in (10, 10, 60):
+    few, many = (ArrayRows(*pairs(n), block=2000) for n in (20_000, 120_000))
+    for rows in (few, few, many):
         tracemalloc.start()
-        Quantiles(JDL(2.0, 2.0), choose=False).fit_rows(Repeated(times))
+        Quantiles(JDL(2.0, 2.0), choose=False).fit_rows(rows)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[2] < 1.05 * peaks[1] < 20e6
