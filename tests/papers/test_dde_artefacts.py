@@ -1,7 +1,5 @@
 """dde: its claims, what is measured in the plane, and what its artefacts compute."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +16,6 @@ from kcde.papers import published, registry
 from kcde.papers.dde import artefacts, claims
 
 WAVE = np.sin(3.0 * np.arange(20))
-FIGURES = Path(__file__).parents[2] / "figures"
 SETS = [*published.datasets("dde", "table2")]
 
 

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,15 +30,10 @@ MODULES = sorted(path for path in ROOT.rglob("*.py") if path.parent != ROOT or p
 HOMES = {"cupy": "arrays.py", "jax|optax|numba": "estimators/_networks/*.py", "snakemake": "none"}
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
 def imported_rooms(path: Path) -> set[str]:
     """Return the rooms of all that a module imports from the package."""
     names = set()
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -56,7 +56,11 @@ def test_largest_rows_and_the_largest_of_the_others(xp, count):
     assert 1 in rows
 
 
-def test_factors_in_place_take_no_copy_and_put_the_matrix_back(in_place, host, rng):
+@pytest.mark.parametrize("namespace", ["numpy", pytest.param("cupy", marks=ON_GPU)])
+def test_factors_in_place_take_no_copy_and_put_the_matrix_back(namespace, host, rng, monkeypatch):
+    """Of each namespace whose matrices are factorised in their own memory."""
+    monkeypatch.setattr(arrays, "_PANEL", 16)  # several blocks on cupy
+    in_place = importlib.import_module(namespace)
     root = rng.standard_normal((40, 40))
     matrix = root @ root.T
     expected = host(arrays.cholesky(in_place.asarray(matrix), 0.5))
@@ -78,13 +82,6 @@ def test_no_factor_of_what_is_not_finite(xp, value, place):
     matrix = 10.0 * np.eye(5)
     matrix[place] = matrix[place[::-1]] = value
     assert arrays.cholesky(xp.asarray(matrix)) is None
-
-
-@pytest.fixture(params=["numpy", pytest.param("cupy", marks=ON_GPU)])
-def in_place(request, monkeypatch):
-    """Each namespace whose matrices are factorised in their own memory; several blocks on cupy."""
-    monkeypatch.setattr(arrays, "_PANEL", 16)
-    return importlib.import_module(request.param)
 
 
 def test_about_the_largest_rows_of_many_hold_every_larger_value(rng):
@@ -205,17 +202,6 @@ def test_fewer_than_one_row_are_refused(most):
         selection.subsample(100, most, np.random.default_rng(0))
 
 
-@pytest.fixture
-def proc(tmp_path):
-    """A system with 8 GiB available whose process is in one group of each version."""
-    folder = tmp_path / "proc"
-    (folder / "self").mkdir(parents=True)
-    (folder / "meminfo").write_text(f"MemTotal: {16 << 20} kB\nMemAvailable: {8 << 20} kB\n")
-    (folder / "self" / "cgroup").write_text("4:cpu,memory:/batch/job\n7:pids:/\n0::/slice/job\n")
-    (folder / "self" / "statm").write_text(f"9 {GIB // os.sysconf('SC_PAGE_SIZE')} 1 1 0 1 0\n")
-    return folder
-
-
 @pytest.mark.parametrize(
     ("group", "environment", "expected"),
     [
@@ -230,7 +216,13 @@ def proc(tmp_path):
         ({}, {"SLURM_MEM_PER_NODE": "512"}, 0),
     ],
 )
-def test_the_least_of_what_limits_leave_is_free(proc, tmp_path, group, environment, expected):
+def test_the_least_of_what_limits_leave_is_free(tmp_path, group, environment, expected):
+    """Of a system with 8 GiB available whose process is in one group of each version."""
+    proc = tmp_path / "proc"
+    (proc / "self").mkdir(parents=True)
+    (proc / "meminfo").write_text(f"MemTotal: {16 << 20} kB\nMemAvailable: {8 << 20} kB\n")
+    (proc / "self" / "cgroup").write_text("4:cpu,memory:/batch/job\n7:pids:/\n0::/slice/job\n")
+    (proc / "self" / "statm").write_text(f"9 {GIB // os.sysconf('SC_PAGE_SIZE')} 1 1 0 1 0\n")
     (tmp_path / "slice/job").mkdir(parents=True)
     for name, text in group.items():
         (tmp_path / f"slice/job/memory.{name}").write_text(f"{text}\n")
