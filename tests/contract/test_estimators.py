@@ -15,8 +15,7 @@ from kcde.estimators import Standardised, estimator_class, estimator_names
 
 OF_TWO_Y = QUICK.keys() - {"Defensive", "KEF", "LikelihoodKCEF", "NGBoost", "QuantileForest"}
 OF_TWO_Y = [pytest.param(n, marks=[pytest.mark.nightly] * (n == "CDO")) for n in sorted(OF_TWO_Y)]
-CLASSES = {name: estimator_class(name) for name in estimator_names()}
-CLASSES = [each for each in CLASSES.values() if not each.tags.density]
+CLASSES = [each for each in map(estimator_class, estimator_names()) if not each.tags.density]
 
 
 @pytest.fixture

@@ -8,14 +8,10 @@ from ngboost import NGBRegressor
 from scipy.stats import norm
 from sklearn.tree import DecisionTreeRegressor
 
+from contracted import some_pairs
 from kcde.estimators import NGBoost, QuantileForest
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
-
-
-def bent(rng, n=80):
-    X = rng.normal(size=(n, 2))
-    return X, np.sin(2.0 * X[:, :1]) + (0.2 + 0.3 * (X[:, :1] > 0)) * rng.normal(size=(n, 1))
 
 
 def weights_by_hand(forest, X, x, trees):
@@ -30,7 +26,7 @@ def weights_by_hand(forest, X, x, trees):
 
 
 def test_weights_are_those_of_the_paper_and_their_mean_that_of_the_library(rng):
-    X, Y = bent(rng, 30)
+    X, Y = some_pairs(rng, 30)
     model = QuantileForest(3, 0.2, trees=8).fit(X, Y)
     forest = model._grown(X, Y, 3)
     new = rng.normal(size=(4, 2))
@@ -44,7 +40,7 @@ def test_weights_are_those_of_the_paper_and_their_mean_that_of_the_library(rng):
 
 
 def test_leaves_and_bandwidth_have_the_largest_out_of_bag_likelihood(rng):
-    X, Y = bent(rng, 24)
+    X, Y = some_pairs(rng, 24)
     model = QuantileForest(trees=8).fit(X, Y)
     score, forest = model.cv_results_["score"], model._grown(X, Y, model.min_samples_leaf_)
     i, j = np.unravel_index(np.argmax(score), score.shape)
@@ -61,7 +57,7 @@ def test_leaves_and_bandwidth_have_the_largest_out_of_bag_likelihood(rng):
 
 
 def test_boosting_is_the_librarys_of_standardised_y(rng):
-    X, Y = bent(rng)
+    X, Y = some_pairs(rng, 80)
     model = NGBoost(stages=25).fit(X, 100.0 * Y + 7.0)
     seed = seed_of("boosting", 0) % 2**32
     tree = DecisionTreeRegressor(max_depth=3, random_state=seed)
@@ -73,7 +69,7 @@ def test_boosting_is_the_librarys_of_standardised_y(rng):
 
 
 def test_stages_have_the_largest_likelihood_of_a_held_out_fifth(rng):
-    X, Y = bent(rng)
+    X, Y = some_pairs(rng, 80)
     model = NGBoost(max_stages=60, patience=60, learning_rate=0.1).fit(X, Y)
     score = model.cv_results_["score"]
     assert score.shape == (60,)
@@ -93,4 +89,4 @@ def test_stages_have_the_largest_likelihood_of_a_held_out_fifth(rng):
 def test_without_the_library_the_remedy_is_named(model, library, rng, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ModuleNotFoundError, match=r"kcde\[trees\]"):
-        model.fit(*bent(rng))
+        model.fit(*some_pairs(rng, 80))

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
 
+from contracted import some_pairs
 from kcde import metrics as names
 from kcde import scores
 from kcde.data import made_up
@@ -39,8 +40,7 @@ def values(frame, metric, **setting):
 
 @pytest.fixture
 def rows(rng):
-    X = rng.standard_normal((60, 2))
-    return X, X[:, :1] + 0.5 * rng.standard_normal((60, 1))
+    return some_pairs(rng, 60)
 
 
 def square(Y):

@@ -208,9 +208,9 @@ def test_models_of_the_shown_pair_see_its_columns_and_the_rows_of_all(launch, sm
 
 
 def test_hyperparameters_come_from_the_factors(launch, monkeypatch):
-    axes = {"dataset": "smoke-joint", "method": "LSCDE-F", "estimator": "LSCDE"}
-    factors = launch(Factors, **axes, runs=1)
-    job = LSCDE_F | {"options": {}, "seeds": 1}
+    few = {"options": {"n_centres": 10}}
+    factors = launch(Factors, **FACTORS | few | {"runs": 1})
+    job = LSCDE_F | few | {"seeds": 1}
     tuned = launch(Samples, **job)
     monkeypatch.setattr(LSCDE, "_select", None)  # nothing is tuned again
     taken = launch(Samples, **job, files=(factors.out,))
