@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contracted import QUICK, densities, some_pairs
-from kcde.estimators import LSCDE, Standardised, estimator_class
+from contracted import densities, make, some_pairs
+from kcde.estimators import Standardised
 
 SLOW = {"ConditionalMAF", "ConditionalRealNVP", "DDE", "NADE", "NGBoost"}
 """Seconds a fit, for compiling or boosting."""
@@ -26,8 +26,7 @@ def pytest_collection_modifyitems(items):
 def fitted(request):
     """A density of each class with its x, and y: fitted once a session, to the data of `pairs`."""
     X, Y = some_pairs(np.random.default_rng(20180416))
-    if request.param == "Standardised":
-        return Standardised(LSCDE(0.6, 0.5, 0.1)).fit(X, 0.8 * Y + 0.1), X, Y
-    cls = estimator_class(request.param)
-    X = X[:, :0] if cls.tags.unconditional else X
-    return cls(**QUICK.get(request.param, {})).fit(X, Y[:, 0]), X, Y
+    inner = Standardised(make("LSCDE"))
+    model = inner if request.param == "Standardised" else make(request.param)
+    X = X[:, :0] if model.tags.unconditional else X
+    return model.fit(X, Y[:, 0]), X, Y
