@@ -11,14 +11,13 @@ import threadpoolctl
 
 import kcde
 from contracted import some_pairs
-from devices import ON_GPU
 from kcde import cli
-from kcde.arrays import to_numpy
+from kcde.arrays import cupy_obstacle, to_numpy
 from kcde.data import catalogue, fetch
 from kcde.data.smoke import write_smoke_data
 from kcde.estimators import estimator_names
 
-_GPU = pytest.param("cupy", marks=ON_GPU)
+_GPU = pytest.param("cupy", marks=pytest.mark.gpu)
 
 # As the jobs of the workflow: with `-n` there are as many processes as cores.
 threadpoolctl.threadpool_limits(1)
@@ -47,7 +46,13 @@ OWN_UNITS = {"estimators", "experiments", "numerics", "gpu"}
 
 
 def pytest_runtest_setup(item):
-    """Let estimators of these tests see rows as they are, all others as a user's do."""
+    """Let estimators of these tests see rows as they are, all others as a user's do.
+
+    What needs a GPU is skipped where there is none.
+    """
+    obstacle = cupy_obstacle() if item.get_closest_marker("gpu") else None
+    if obstacle:
+        pytest.skip(obstacle)
     for name in (*estimator_names(), "Stacked"):
         defaults = getattr(kcde, name).__init__.__kwdefaults__
         defaults["standardize"] = item.path.parent.name not in OWN_UNITS

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from contracted import QUICK, make
-from devices import ON_GPU
 from kcde import panels, scores
 from kcde.arrays import array_namespace, to_numpy
 from kcde.estimators import KernelLogisticRegression, Standardised, estimator_class, estimator_names
@@ -241,7 +240,8 @@ def test_normalisers(fitted, at_once, monkeypatch):
         assert array_namespace(other.stderr) == array_namespace(moved_X)
 
 
-@pytest.mark.parametrize("method", [pytest.param(each, marks=ON_GPU) for each in METHODS])
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", METHODS)
 def test_a_set_of_the_r_packages(method, smoke, tmp_path):
     """All but times is compared. Where there is no GPU, see test_golden_scores.py."""
     given = {"options": QUICK[method], "splits": 2, "importance_samples": 500}

@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 
-from devices import ON_GPU
 from kcde import arrays, linalg, memory, selection
 from kcde.kernels import GaussianKernel
 
@@ -56,7 +55,7 @@ def test_largest_rows_and_the_largest_of_the_others(xp, count):
     assert 1 in rows
 
 
-@pytest.mark.parametrize("namespace", ["numpy", pytest.param("cupy", marks=ON_GPU)])
+@pytest.mark.parametrize("namespace", ["numpy", pytest.param("cupy", marks=pytest.mark.gpu)])
 def test_factors_in_place_take_no_copy_and_put_the_matrix_back(namespace, host, rng, monkeypatch):
     """Of each namespace whose matrices are factorised in their own memory."""
     monkeypatch.setattr(arrays, "_PANEL", 16)  # several blocks on cupy
