@@ -28,7 +28,7 @@ QUICK |= dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP"), _FLOW)
 _SMOOTHED = _KERNELS | {"bandwidth_y": 0.8, "smoothing": 0.3}
 QUICK |= dict.fromkeys(("SmoothedCME", "SmoothedJDL"), _SMOOTHED)
 # Where what is trained need not be trained well.
-FEWER = {"DDE": {"iterations": 5, "refit": False}, "NADE": {"epochs": 1}}
+FEWER = {"DDE": {"iterations": 5, "refit": False}, "NADE": {"epochs": 1}, "NGBoost": {"stages": 5}}
 FEWER |= {name: {"steps": 5} for name in ("ConditionalMAF", "ConditionalRealNVP")}
 
 

@@ -18,22 +18,19 @@ WEIGHTED = [
     name for name in estimator_names() if has_fit_parameter(estimator_class(name), "sample_weight")
 ]
 WEIGHTED.remove("Defensive")  # as what is inside it
+SOME = {"QuantileForest": {"trees": 50}}
+SOME["LikelihoodKCEF"] = {"bandwidth_y": 0.8, "regularization": 1e-3}
+"""What is given where a choice of all takes long."""
 COUNTS = np.arange(30) % 3 + 1.0
-
-
-def law(rng, n):
-    X = rng.uniform(-2, 2, (n, 1))
-    return X, X + rng.standard_normal((n, 1))
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_weights_undo_a_sample_that_prefers_small_y(rng, name):
-    X, Y = law(rng, 900)
+    X, Y = some_pairs(rng, 500, 1, 1.0)
     share = np.where(Y[:, 0] < 0.0, 1.0, 0.15)
-    drawn = rng.random(900) < share
-    options = {"trees": 50} if name == "QuantileForest" else {}
-    model, given = estimator_class(name)(**options), (X[drawn], Y[drawn])
-    there = law(rng, 2000)
+    drawn = rng.random(500) < share
+    model, given = estimator_class(name)(**SOME.get(name, {})), (X[drawn], Y[drawn])
+    there = some_pairs(rng, 2000, 1, 1.0)
     without = model.fit(*given).score(*there)
     assert model.fit(*given, sample_weight=1.0 / share[drawn]).score(*there) > without + 0.05
 

@@ -16,6 +16,7 @@ PROFILE = ROOT / "profiles/generic"
 
 cluster = SimpleNamespace(**runpy.run_path(f"{PROFILE}/cluster.py"))
 JOB = cluster.Request("kcde_terrain", "/a/b.sh", "/a/b.out", ["-q", "long"], 4, 2001, 15, 0)
+COMMANDS = "qsub qstat qdel bsub bjobs bkill condor_submit condor_q condor_rm"
 ANSWERS = {
     "pbs": ("17.server", "17.server"),
     "sge": ("17", "17"),
@@ -79,10 +80,7 @@ def answering(tmp_path, monkeypatch):
     def answer(text, code=0):
         said, called = tmp_path / "said", tmp_path / "called"
         said.write_text(text)
-        for name in (
-            *("qsub", "qstat", "qdel", "bsub", "bjobs", "bkill"),
-            *("condor_submit", "condor_q", "condor_rm"),
-        ):
+        for name in COMMANDS.split():
             path = tmp_path / "bin" / name
             path.write_text(f"#!/bin/sh\necho {name} $* >> {called}\ncat {said}\nexit {code}\n")
             path.chmod(0o755)

@@ -49,6 +49,7 @@ def test_small_fits_and_predictions_have_one_thread_and_give_it_back(pairs, monk
     assert seen["_condition"][-1] == 2
 
 
+@pytest.mark.usefixtures("quickly_compiled")
 @pytest.mark.parametrize("name", densities())
 def test_blocks_that_are_computed_at_once_give_what_those_one_by_one_do(name, rng, monkeypatch):
     X, Y = some_pairs(rng, 60)
