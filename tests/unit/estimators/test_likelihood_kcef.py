@@ -79,26 +79,20 @@ def test_sums_do_not_depend_on_the_last_theta(features, size):
 
 @pytest.mark.parametrize("share", [0.4, 0.0], ids=["kept", "recomputed"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_sums_of_shards_add_up_to_those_of_all_rows(pairs, features, share, weighted, monkeypatch):
+def test_sums_of_blocks_add_up_to_those_of_all_rows(pairs, features, share, weighted, monkeypatch):
     monkeypatch.setattr(likelihood, "_SHARE_KEPT", share)
     (X, Y), (phi, psi, grid) = pairs, features
     rng = np.random.default_rng(0)
     maps = KernelFeatures(X, 1.0, 8, rng), KernelFeatures(Y, 0.8, 5, rng)
     weights = np.tile([0.5, 1.5] if weighted else [1.0, 1.0], 15)
     theta = 0.3 * rng.standard_normal((1, phi.shape[1], psi.shape[1]))
-    log_z, moment, cross = 0.0, 0.0, 0.0
-    for rows in (slice(14), slice(14, None)):
-        shard = ArrayRows(X[rows], Y[rows], block=5)
-        given = weights[rows] if weighted else None
-        own = likelihood.FeatureRows(shard, *maps, np.float64, given)
-        mean, _ = own.moments()
-        found = own.sums(grid)(theta)
-        cross = cross + len(shard) * mean
-        log_z, moment = log_z + found.log_z, moment + found.moment
-    expected = Sums([phi], grid, weights)(theta)
-    np.testing.assert_allclose(log_z, expected.log_z, rtol=1e-12)
-    np.testing.assert_allclose(moment, expected.moment, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(cross, phi.T @ (weights[:, None] * psi), atol=1e-12)
+    given = np.float64, weights if weighted else None
+    rows = likelihood.FeatureRows(ArrayRows(X, Y, block=7), *maps, *given)
+    cross, _ = rows.moments()
+    found, expected = rows.sums(grid)(theta), Sums([phi], grid, weights)(theta)
+    np.testing.assert_allclose(found.log_z, expected.log_z, rtol=1e-12)
+    np.testing.assert_allclose(found.moment, expected.moment, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(30 * cross, phi.T @ (weights[:, None] * psi), atol=1e-12)
 
 
 def test_preconditioned_optimum_is_that_of_plain_bfgs(features):
