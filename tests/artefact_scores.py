@@ -36,6 +36,6 @@ def files(folder, cells, info=(), **more):
     return paths
 
 
-def around(mean, n=20, width=0.1):
+def around(mean, n=20):
     """Return `n` values with exactly this mean, spread evenly."""
-    return list(mean + np.linspace(-width, width, n))
+    return list(mean + np.linspace(-0.1, 0.1, n))

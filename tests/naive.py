@@ -32,8 +32,10 @@ def partial(a, b, sigma, *axes):
 class NaiveKCEF:
     """kcef, Theorem 1, entry by entry: O(n²d²) Python operations."""
 
-    def __init__(self, X, Y, sigma_x, sigma_y, regularization, base_std=2.0):
-        self.X, self.Y, self.regularization, self.base_std = X, Y, regularization, base_std
+    base_std = 2.0
+
+    def __init__(self, X, Y, sigma_x, sigma_y, regularization):
+        self.X, self.Y, self.regularization = X, Y, regularization
         self.sigma_x = np.broadcast_to(sigma_x, X.shape[1])
         self.sigma_y = np.broadcast_to(sigma_y, Y.shape[1])
         n, d = Y.shape

@@ -53,11 +53,11 @@ def joint_densities(changes=None):
     return frame({key: mean + wave * (1 + 0.1 * len(key[1])) for key, mean in known.items()})
 
 
-def similarity(changes=None, r_hats=None, suffix=""):
+def similarity(changes=None, r_hats=None):
     """Scores of the four tests; `changes` has (data set, rival[, variant]) to a p-value."""
     cells = {}
     for (dataset, rival, *variant), p in (P_VALUES | (changes or {})).items():
-        at = dataset, f"H0: {rival}{suffix} closer than KCEF"
+        at = dataset, f"H0: {rival} closer than KCEF"
         kind = variant[0] if variant else "as-published"
         cells[*at, P_VALUE, kind] = [p / 2, p, min(1.0, 1.5 * p)]
         cells[*at, R_HAT, kind] = [1.0, 1.01, (r_hats or {}).get((dataset, rival, kind), 1.0)]

@@ -58,11 +58,8 @@ def test_an_installed_wheel_fits_and_has_its_tables_and_the_command(wheel, tmp_p
     folder = tmp_path / "installed"
     command = [*PIP, "install", "--quiet", "--no-deps", "--no-index", "--target", folder, wheel]
     subprocess.run(command, check=True)
-    fit = sys.executable, "-c", USE
-    for words, wanted in (
-        (fit, f"{folder}/"),
-        ((folder / "bin/kcde", "fetch", "--list"), "geyser"),
-    ):
-        known = {"env": os.environ | {"PYTHONPATH": f"{folder}"}, "cwd": tmp_path}
+    known = {"env": os.environ | {"PYTHONPATH": f"{folder}"}, "cwd": tmp_path}
+    listed = folder / "bin/kcde", "fetch", "--list"
+    for wanted, words in {f"{folder}/": (sys.executable, "-c", USE), "geyser": listed}.items():
         done = subprocess.run(words, **known, capture_output=True, text=True, check=False)
         assert wanted in done.stdout, done.stderr

@@ -8,10 +8,10 @@ from kcde import model_file
 from kcde.table_model import TableModel, _share_of_floor
 
 
-def table(n=60):
+def table():
     rng = np.random.default_rng(4)
-    frame = pd.DataFrame({"area": rng.normal(size=n), "town": rng.choice(["A", "B"], n)})
-    frame["price"] = frame["area"] + 0.3 * rng.normal(size=n)
+    frame = pd.DataFrame({"area": rng.normal(size=60), "town": rng.choice(["A", "B"], 60)})
+    frame["price"] = frame["area"] + 0.3 * rng.normal(size=60)
     return frame
 
 

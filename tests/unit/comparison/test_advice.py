@@ -114,9 +114,8 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     assert "kcde fit --time-column when --conformal" in narrow
     mixed = compared(MIXED, stack=STACK)[1].sentence
     assert "Take Stacked, the mixture 0.75 LSCDE, 0.25 CDO-LL: it is the first" in mixed
-    assert (
-        "Stacked, the mixture of them, hedges" in compared(RIVAL | {"Stacked": NOISY})[1].sentence
-    )
+    hedged = compared(RIVAL | {"Stacked": NOISY})[1].sentence
+    assert "Stacked, the mixture of them, hedges" in hedged
     assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
     assert "KCEF may be better than it, by up to 0.03 nats" in compared(RIVAL)[1].sentence
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence

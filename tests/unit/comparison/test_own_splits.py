@@ -42,9 +42,9 @@ def said(frame):
     return " ".join(running.misleading(check(frame, "y")))
 
 
-def noise(n=200):
+def noise():
     rng = np.random.default_rng(0)
-    return pd.DataFrame({"x": rng.normal(size=n), "y": rng.normal(size=n)})
+    return pd.DataFrame({"x": rng.normal(size=200), "y": rng.normal(size=200)})
 
 
 def test_what_random_splits_would_mislead_about_is_said():

@@ -20,10 +20,10 @@ laplace = partial(laplacian_kernel, gamma=1.0 / 0.8)
 gaussian = partial(rbf_kernel, gamma=0.5 / 0.8**2)
 
 
-def repeated(rng, groups=8):
-    """Inputs with one to four outputs each, in no order."""
-    places = rng.permutation(np.repeat(np.arange(groups), [1, 2, 3, 4] * 2))
-    X = rng.standard_normal((groups, 2))[places]
+def repeated(rng):
+    """Eight inputs with one to four outputs each, in no order."""
+    places = rng.permutation(np.repeat(np.arange(8), [1, 2, 3, 4] * 2))
+    X = rng.standard_normal((8, 2))[places]
     return X, np.sin(X[:, :1]) + 0.4 * rng.standard_normal((len(X), 1))
 
 

@@ -83,11 +83,11 @@ def test_the_constrained_program_equals_a_general_optimiser(rng, constrained, n)
     np.testing.assert_allclose(model.coef_, found.x.reshape(shape), atol=1e-4)
 
 
-def problem(m, seed, bandwidth=0.5, spread=0.3):
+def problem(m, seed):
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((m, 2))
-    K = GaussianKernel(bandwidth)(points, points) + 1e-8 * np.eye(m)
-    return K, 1.0 / m + spread * rng.standard_normal(m)
+    K = GaussianKernel(0.5)(points, points) + 1e-8 * np.eye(m)
+    return K, 1.0 / m + 0.3 * rng.standard_normal(m)
 
 
 @pytest.mark.parametrize("rounds", [1, 20])

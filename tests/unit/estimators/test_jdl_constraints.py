@@ -10,9 +10,9 @@ from kcde.estimators._low_rank.constraints import product_bounds, solve_two_mult
 from naive import quadratic_program
 
 
-def problem(m_y, m_x, scale, seed=0):
+def problem(m_y, m_x, scale):
     """A problem like those of jdl: decaying curvature, bounds of products of columns."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     curvature = np.exp(-0.3 * (np.arange(m_y)[:, None] + np.arange(m_x))) + 1e-3
     linear = scale * rng.standard_normal((m_y, m_x)) * np.sqrt(curvature)
     marginal = np.outer(rng.standard_normal(m_y), rng.standard_normal(m_x)) * np.sqrt(curvature)

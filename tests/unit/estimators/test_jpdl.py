@@ -9,9 +9,9 @@ from kcde.estimators._low_rank.basis import PolynomialBasis, graded_exponents
 from naive import grid_values
 
 
-def gaussian_pairs(rng, n, d, noise=0.6):
+def gaussian_pairs(rng, n, d):
     X = 3.0 + rng.standard_normal((n, d))
-    return X, 0.8 * X + noise * rng.standard_normal((n, d))
+    return X, 0.8 * X + 0.6 * rng.standard_normal((n, d))
 
 
 def objective(H, C, scale):

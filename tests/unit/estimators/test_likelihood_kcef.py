@@ -228,10 +228,8 @@ class _Plateau(_Hill):
 def test_a_column_that_was_smoothed_out_comes_back_at_once():
     rows = _Plateau(None)
     search = selection.Search(rows, rows, 0)
-    search._widths, search._best = (
-        selection.Widths(np.array([1.0, 35.0]), 1.0),
-        Scored(np.zeros(4), 1e-4),
-    )
+    search._widths = selection.Widths(np.array([1.0, 35.0]), 1.0)
+    search._best = Scored(np.zeros(4), 1e-4)
     search._fit_column(1)
     assert search._widths.x[1] < WIDTHS_X[-1]
 

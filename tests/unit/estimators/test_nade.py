@@ -89,12 +89,12 @@ def test_samples_have_the_moments_of_the_density(rng):
     np.testing.assert_array_equal(model.conditional_expectation(moments, X[:2]), expected[1:])
 
 
-def some_network(d_x, d_y, rng, units=4, components=3):
+def some_network(d_x, d_y, rng):
     """Parameters of a network whose outputs matter, and their shape."""
     Y = rng.standard_normal((d_y, 9))
     inputs = d_x + (2 * d_y if d_y > 1 else 0)
-    flat = training.initial_parameters(inputs, units, components, Y, rng)
-    shape = Shape(0, 0, inputs, units, 3, 3 * d_y * components)
+    flat = training.initial_parameters(inputs, 4, 3, Y, rng)
+    shape = Shape(0, 0, inputs, 4, 3, 9 * d_y)
     return flat + np.float32(0.3) * rng.standard_normal(flat.shape, np.float32), shape
 
 
