@@ -177,6 +177,11 @@ def redrawn_alike(paper: str, root: Path) -> bool:
     return alike == names
 
 
+def key_of(change: dict) -> tuple[str, ...]:
+    """Return what makes a change the same in a file whose lines have moved."""
+    return tuple(str(change[name]) for name in ("file", "from", "old", "new"))
+
+
 def outcome(change: dict, tests: list[str], root: Path) -> str:
     """Return by what a change in a copy of the project is killed, or that it survived."""
     path = root / change["file"]
@@ -205,9 +210,9 @@ def main() -> None:
     known = set()
     if TABLE.exists():
         with TABLE.open() as file:
-            known = {tuple(row)[:-1] for row in csv.reader(file)}
+            known = {key_of(row) for row in csv.DictReader(file)}
     changes = [each for each in drawn() if asked.only in each["file"]]
-    left = [each for each in changes if tuple(map(str, each.values())) not in known]
+    left = [each for each in changes if key_of(each) not in known]
     found, seconds = reach()
     copies: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as folder, TABLE.open("a", newline="", buffering=1) as file:
