@@ -28,8 +28,8 @@ SCORES = pd.DataFrame(
     ("reading", "kept"),
     [
         ({"methods": {"KCEF-wide": "KCEF"}}, "geyser KCEF 2.0"),
-        ({"datasets": {"geyser-2": "geyser"}, "where": {"n": [100, 200]}}, "geyser KCEF 3.0"),
-        ({"where": {"n": 100, "method": ["KCEF"]}}, "geyser KCEF 1.0"),
+        ({"datasets": {"geyser-2": "geyser"}, "where": {"value": [2.0, 3.0]}}, "geyser KCEF 3.0"),
+        ({"where": {"value": [1.0, 2.0], "method": ["KCEF"]}}, "geyser KCEF 1.0"),
         # KCEF-wide has no such data.
         ({"variation": {"laws": {"law": "uniform-1"}}}, "geyser KCEF-wide 2.0, a KCEF 4.0"),
     ],
@@ -70,7 +70,7 @@ def test_every_claim_is_decided_by_an_artefact_and_read_as_first_stated():
     claims = published.claims()
     assert set(claims["claim"]) == {claim for each in ARTEFACTS.values() for claim in each.claims}
     every = [each for paper in published.PAPERS for each in readings.declared(paper)]
-    read = {claim for each in every if each.choice == readings.FIRST for claim in each.claims}
+    read = {claim for each in every if each.choice == "first" for claim in each.claims}
     assert read == set(claims.loc[claims["first"] != "", "claim"])
 
 

@@ -4,7 +4,7 @@ A choice has its words and its readings. A reading changes the scores or the tes
 
     as         method to the one in whose place it stands
     datasets   data set to the one in whose place it stands
-    where      column, or key of the setting, to the values that are kept
+    where      column to the values that are kept
     variation  ending of data sets to the values of their settings: where a method has such data
                sets, those stand in the place of the plain ones
     claims     the claims decided; as a mapping, each to further arguments of its test
@@ -16,8 +16,7 @@ beside `readings` in a choice holds for all of them. What each claim gave under 
 tracked in `figures/readings.csv`.
 """
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
@@ -26,7 +25,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide
+from kcde.evidence.checks import FAILS, HOLDS, NOT_RUN, decide, under
 from kcde.files import read_object, refused
 from kcde.names import AS_PUBLISHED, OURS
 from kcde.pages import building
@@ -40,9 +39,6 @@ COLUMNS = ["paper", "claim", "choice", "reading", "artefact", "verdict", "reason
 choice it is the claim as drawn."""
 
 REPRODUCED, DEPENDS, CONTRADICTED, UNTESTED = "reproduced", "depends", "contradicted", "untested"
-
-FIRST = "first"
-"""The choice whose reading is the test of a claim as first stated."""
 
 SCALE = "scale"
 """The choice whose readings are the scales."""
@@ -69,36 +65,26 @@ class Reading:
     artefact: str = ""
     methods: Mapping[str, str] = field(default_factory=dict)
     datasets: Mapping[str, str] = field(default_factory=dict)
-    where: Mapping[str, object] = field(default_factory=dict)
+    where: Mapping[str, Sequence] = field(default_factory=dict)
     variation: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     def scores(self, scores: pd.DataFrame) -> pd.DataFrame:
         """Return the scores under this reading."""
         for name, wanted in self.where.items():
-            known = scores[name] if name in scores else _setting(scores, name)
-            scores = scores[known.isin(wanted if isinstance(wanted, list) else [wanted])]
+            scores = scores[scores[name].isin(wanted)]
         for ending, axes in self.variation.items():
             varied = scores["dataset"].str.endswith(f"-{ending}")
             own = pd.MultiIndex.from_frame(scores[["experiment", "method"]])
             kept = ~own.isin(own[varied]) & varied.any()
-            for name, value in axes.items():
-                varied &= _setting(scores, name) == value
+            varied &= scores.index.isin(under(scores[varied], **axes).index)
             scores = scores[kept | varied]
             scores = scores.assign(dataset=scores["dataset"].str.removesuffix(f"-{ending}"))
+        stand_in = scores["method"].isin(self.methods) & (scores["variant"] == OURS)
+        scores = scores.assign(variant=scores["variant"].mask(stand_in, AS_PUBLISHED))
         for column, stands in (("dataset", self.datasets), ("method", self.methods)):
-            moved = {old: new for old, new in stands.items() if old != new}
-            scores = scores[~scores[column].isin(set(moved.values()) - set(stands))]
-            renamed = scores[column].isin(moved)
-            changes = {column: scores[column].replace(stands)}
-            if column == "method":
-                ours = renamed & (scores["variant"] == OURS)
-                changes["variant"] = scores["variant"].mask(ours, AS_PUBLISHED)
-            scores = scores.assign(**changes)
+            scores = scores[~scores[column].isin(set(stands.values()) - set(stands))]
+            scores = scores.assign(**{column: scores[column].replace(stands)})
         return scores
-
-
-def _setting(scores: pd.DataFrame, name: str) -> pd.Series:
-    return scores["setting"].map(lambda text: json.loads(text).get(name))
 
 
 @cache
@@ -137,9 +123,9 @@ def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
     for reading in (plain, *(each for paper in published.PAPERS for each in declared(paper))):
         decides = {"": artefact.claims, artefact.key: reading.claims}.get(reading.artefact, ())
         own = [claim for claim in reading.claims if claim in decides]
-        under = reading.scores(scores) if own else scores
+        read_so = reading.scores(scores) if own else scores
         for claim in own:
-            found = decide(tests[claim], under, **reading.claims[claim])
+            found = decide(tests[claim], read_so, **reading.claims[claim])
             parts = "; ".join(f"{name}: {word}" for name, word in found.parts.items())
             known = [papers[claim], claim, reading.choice, reading.name, artefact.key]
             rows.append([*known, found.verdict, found.reason, scale, parts])

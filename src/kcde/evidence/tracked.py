@@ -30,7 +30,7 @@ import pandas as pd
 import kcde
 from kcde import scores
 from kcde.evidence import readings, scorecard, verdicts
-from kcde.files import read_object, staged
+from kcde.files import staged
 from kcde.papers import registry
 
 UNKNOWN = "unknown"
@@ -70,7 +70,7 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
     return done.stdout if done.returncode == 0 else None
 
 
-TABLE, ABOUT = FILES = "scores.csv.gz", "scores.json"
+TABLE, ABOUT = "scores.csv.gz", "scores.json"
 
 # Bytes of the compressed table, since git carries every version of it.
 LARGEST = 5_000_000
@@ -119,11 +119,6 @@ def write(files: Iterable[str | Path], into: str | Path, scale: str) -> list[Pat
         (stage / TABLE).write_bytes(packed)
         (stage / ABOUT).write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
     return [Path(into) / name for name in (TABLE, ABOUT)]
-
-
-def about(into: str | Path) -> dict | None:
-    """Return what is known of the run whose scores are tracked, None where none are."""
-    return read_object(Path(into) / ABOUT)
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
