@@ -145,7 +145,7 @@ class Artefact:
     further
         Metrics that a table's page shows below the primary one, each with its heading.
     trial
-        What is repeated, in one word: split, run, seed.
+        What is repeated, in the word of a table's page: split, run, seed.
     below
         Paragraphs of a page below its tables, or below a figure's caption, as `remarks` gives
         sentences.

@@ -82,7 +82,6 @@ LARGE_N = Artefact(
     build=build_large_n,
     draw=draw_large_n,
     remarks=remarks,
-    trial="fit",
 )
 
 

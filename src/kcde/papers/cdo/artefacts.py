@@ -277,7 +277,6 @@ FIG4 = Artefact(
     draw=draw_fig4,
     claims={"C3": claims.competitive},
     metric=JOINT,
-    trial="repetition",
     remarks=remarks_of_fig4,
 )
 
@@ -332,7 +331,6 @@ CLIPPING = Artefact(
     build=build_clipping,
     draw=draw_clipping,
     claims={"C6": claims.clipping_is_the_cause},
-    trial="fit",
     remarks=lambda frame: failures(frame, "fit"),
 )
 

@@ -206,8 +206,7 @@ def draw_iterations(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None
         style.legend_of_scatter(made, claims.METHOD, "training points", shown)
 
 
-_SHARED = {"tolerance": verdicts.VERDICTS, "trial": "seed"}
-_SHARED["measure"] = claims.with_samples
+_SHARED = {"tolerance": verdicts.VERDICTS, "measure": claims.with_samples}
 _ITERATIONS = {"build": over_iterations, "draw": draw_iterations, **_SHARED}
 _BOTH = {"planar": {"datasets": ["ring", "grid", "two-moons"], "methods": ["DDE", "DDE-narrow"]}}
 _OF_FIG3 = {"planar": {"datasets": ["grid", "two-moons"], "methods": ["DDE"]}}
@@ -296,7 +295,7 @@ def _look(method: str) -> dict:
 _D7 = {"D7": claims.cheaper_estimation}
 _RUN = {"estimation_cost": {}}
 
-COST = Artefact(__name__, _RUN, build_cost, draw_cost, _D7, name="cost", trial="fit")
+COST = Artefact(__name__, _RUN, build_cost, draw_cost, _D7, name="cost")
 
 
 _FURTHER = {
@@ -609,7 +608,6 @@ OPTIMUM_OF_DDE = Artefact(
     draw=draw_optimum,
     metric=GAP,
     measure=measure_optimum,
-    columns=("DDE", "DDE-penalised"),
     apart=("DDE", "DDE-penalised"),
     below=page_of_optimum,
     page=page.of_figure,

@@ -368,8 +368,8 @@ def _figure(name: str, build: Build, draw: Draw, methods=(), beside=(), **more) 
     shows = {claims.MOMENTS: {"methods": [*methods], **more.pop("shown", {})}} if methods else {}
     if beside:
         shows[claims.PORTFOLIO] = {"methods": [*beside]}
-    common = {"trial": "matrix", "remarks": claims.remarks}
-    return Artefact(__name__, shows, build, draw, name=name, **(common | more))
+    more = {"remarks": claims.remarks} | more
+    return Artefact(__name__, shows, build, draw, name=name, **more)
 
 
 _AT_ONE = [f"gaussian-1-{n}" for n in claims.PUBLISHED_SIZES]
@@ -377,7 +377,7 @@ _UNDER_LAWS = _named("", claims.PUBLISHED_SIZES) + _named(f"-{LAWS}", claims.PUB
 _UNDER_LAWS += [f"gaussian-1-{n}-{LAWS}" for n in claims.PUBLISHED_SIZES[3:]]
 _FEW = claims.PUBLISHED_SIZES[:2]
 _SMALL = _named("", _FEW)
-_DAYS = {"beside": ["JDL", "CME", "KLR"], "trial": "subsample"}
+_DAYS = ["JDL", "CME", "KLR"]
 _ALONG = "days $n$"
 
 ARTEFACTS = [
@@ -451,23 +451,23 @@ ARTEFACTS = [
         "fig7",
         _curves(names.LOGISTIC_LOSS, claims.PORTFOLIO, ignoring=names.BASE_RATE_LOSS),
         PlotSpec("logistic loss, nats", baseline="base rate", along=_ALONG),
+        beside=_DAYS,
         claims={"J10": claims.jdl_like_klr},
-        **_DAYS,
     ),
     _figure(
         "fig8",
         _curves(names.NEGATIVE_PROBABILITY_RATE, claims.PORTFOLIO, scale=100.0),
         PlotSpec("negative probabilities (%)", linear_below=0.01, along=_ALONG, band=False),
+        beside=_DAYS,
         claims={"J11": claims.fewer_negative},
-        **_DAYS,
     ),
     _figure(
         "fig9",
         _curves("", claims.PORTFOLIO),
         PlotSpec("seconds, times those of JDL", along=_ALONG, over="JDL"),
+        beside=_DAYS,
         claims={"J12": claims.comparable_seconds},
         tolerance=verdicts.VERDICTS,  # its curves are of seconds
-        **_DAYS,
     ),
     _figure(
         "structure",
@@ -477,7 +477,6 @@ ARTEFACTS = [
         methods=_METHODS,
         beside=["JDL", "CME"],
         claims={"J13": claims.few_violations, "J14": claims.never_feasible},
-        trial="repetition",
     ),
 ]
 

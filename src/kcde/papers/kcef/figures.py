@@ -175,7 +175,6 @@ FIG1 = Artefact(
         "K5": claims.nade_like_full,
         "K13": claims.full_like_markov,
     },
-    trial="run",
     remarks=claims.remarks,
 )
 
@@ -398,7 +397,6 @@ CONSISTENCY = Artefact(
     build=build_consistency,
     draw=draw_consistency,
     claims={"K12": claims.converges_at_the_rates},
-    trial="repetition",
     remarks=remarks_of_consistency,
 )
 
@@ -523,7 +521,6 @@ FIG4 = Artefact(
     build=build_samples,
     draw=draw_samples,
     claims={"K14": claims.samples_like_data},
-    trial="seed",
     remarks=remarks_of_samples,
 )
 

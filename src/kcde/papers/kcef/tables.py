@@ -491,5 +491,4 @@ RULES = Artefact(
     build=build_rules,
     draw=draw_rules,
     below=table_of_rules,
-    trial="run",
 )
