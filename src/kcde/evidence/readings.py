@@ -16,6 +16,7 @@ beside `readings` in a choice holds for all of them. What each claim gave under 
 tracked in `figures/readings.csv`.
 """
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -114,9 +115,7 @@ def declared(paper: str) -> list[Reading]:
 
 def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
     """Return what an artefact decides on these scores, with `COLUMNS`."""
-    tests = {}
-    for each in (*registry.ARTEFACTS.values(), artefact):
-        tests |= each.claims
+    tests = ChainMap(artefact.claims, *(each.claims for each in registry.ARTEFACTS.values()))
     papers = published.claims().set_index("claim")["paper"]
     plain = Reading("", "", {claim: {} for claim in artefact.claims})
     rows = []

@@ -232,7 +232,6 @@ def is_measured(name: str) -> bool:
     return _MEASURED.search(name) is not None
 
 
-@cache
 def of_method(name: str) -> float:
     """Return the tolerance of a method, named as in scores and artefacts.
 

@@ -64,8 +64,6 @@ def in_order(table: pd.DataFrame, orders: Mapping[str, Iterable], *more: str) ->
 
 def with_rows(table: pd.DataFrame, rows: list[dict]) -> pd.DataFrame:
     """Return a table with further rows at its end."""
-    if not rows:
-        return table
     added = pd.DataFrame(rows, columns=TABLE_COLUMNS).astype(table.dtypes.to_dict())
     return pd.concat([table, added], ignore_index=True)
 

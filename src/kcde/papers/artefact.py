@@ -8,7 +8,6 @@ scorecard and command line find it there. Such a file has, in this order: data, 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,7 +61,6 @@ class Text(NamedTuple):
     reduced: str = ""
 
 
-@cache
 def texts(paper: str) -> dict[str, Text]:
     """Return the texts of a paper's artefacts by name, from its `pages.md`.
 

@@ -4,7 +4,6 @@ What they leave open stands in the `readings.yaml` of each. Values that stand on
 apart: they were read off it and have no verdict.
 """
 
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -57,7 +56,6 @@ def read_off(paper: str, artefact: str) -> pd.DataFrame:
     return _table("read_off").query("paper == @paper and artefact == @artefact")
 
 
-@cache
 def found(paper: str) -> dict[str, list]:
     """Return what was found about a paper, by kind.
 

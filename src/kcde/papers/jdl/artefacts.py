@@ -80,22 +80,18 @@ class PlotSpec:
     def __call__(self, artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
         """Draw an artefact, see `Draw`.
 
-        A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`. Panels
-        in which every line is 0 are named below the others, where these fit in one row.
+        A panel named `d=1 constrained` stands in the column `d=1` and the row `constrained`.
         """
         kept = frame[frame["kind"].isin(["curve", claims.BASELINE])]
         kept = _relative(kept, self.over) if self.over else kept
-        most = kept.groupby("panel", sort=False)["y"].max()
-        zero = list(most.index[most == 0.0]) if 0 < sum(most > 0.0) <= 4 else []
-        kept = kept[~kept["panel"].isin(zero)]
         names = list(dict.fromkeys(kept["panel"]))
         if self.turned:
             names.sort(key=lambda name: name.partition(" ")[0])
         across = len({name.partition(" ")[2 * self.turned] for name in names})
-        across, keys = len(names) if zero else across, _keys(kept, self)
+        keys = _keys(kept, self)
         lines, rows = -(-len(keys) // 4), len(names) // across
         size = {"columns": across, "rows": rows, "sharey": True, "squeeze": False}
-        height = 0.3 + (2.5 if zero else 1.9) * rows + 0.16 * lines
+        height = 0.3 + 1.9 * rows + 0.16 * lines
         with style.figure(self.width, height, **size, stem=stem) as (made, axes):
             _scale(axes[0, 0], kept, self)
             letters = ascii_lowercase if axes.size > 1 else [""]
@@ -108,9 +104,6 @@ class PlotSpec:
                 short = one.get_xlim()[1] < self.paper_to
                 said = f"\n(the paper: to {_number(self.paper_to)})" if short else ""
                 one.set_xlabel(f"{self.along}{said}")
-            if zero:
-                said = f"0 for every line: {'; '.join(map(_title, zero))}"
-                made.supxlabel(said, fontsize=8, color=style.GREY)
             style.legend_above(made, keys, columns=min(4, len(keys)))
 
 
