@@ -149,8 +149,7 @@ def collect(files: Iterable[str | Path], tracked: str | Path | None = None) -> p
 
     Of a folder of outputs that is `tracked` the decisions of other artefacts and scales stay.
     """
-    found = [pd.DataFrame(columns=COLUMNS), *map(_decisions, files)]
-    table = pd.concat(found, ignore_index=True)
+    table = pd.concat([pd.DataFrame(columns=COLUMNS), *map(_decisions, files)], ignore_index=True)
     if tracked is not None:
         kept, source = read(tracked), ["artefact", "scale"]
         made = pd.MultiIndex.from_frame(table[source])

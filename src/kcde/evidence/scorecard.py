@@ -362,8 +362,7 @@ def _picture(path: Path) -> dict:
         buffer = io.BytesIO()
         image.convert("RGB").quantize(_COLOURS).save(buffer, "PNG", optimize=True)
         width, height = (round(0.62 * side) for side in image.size)
-    address = uri(buffer.getvalue(), "image/png")
-    return {"uri": address, "width": width, "height": height}
+    return {"uri": uri(buffer.getvalue(), "image/png"), "width": width, "height": height}
 
 
 def report(into: Path, out: Path, scale: str, paper: str | None = None) -> Path:

@@ -210,8 +210,7 @@ def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:
 
 def frame(found: Sequence[dict]) -> pd.DataFrame:
     """Return rows as the frame of a tracked CSV: curves by panel, method, series and n."""
-    table = pd.DataFrame(found, columns=FIGURE_COLUMNS)
-    return table.dropna(subset="y").reset_index(drop=True)
+    return pd.DataFrame(found, columns=FIGURE_COLUMNS).dropna(subset="y", ignore_index=True)
 
 
 def remarks(drawn: pd.DataFrame) -> list[str]:
@@ -323,8 +322,7 @@ def _lower(first: pd.DataFrame, second: pd.DataFrame, statistic: str, test: str)
         middle = (first.mean() + second.mean()) / 2.0
         tested = first / middle, second / middle
     whole = TESTS[test](*(values.mean(axis=1).to_numpy() for values in tested))
-    held = significant(whole) < 0
-    return held, f"{said}; p {probability(whole.p_value)}; {len(first)} matrices"
+    return significant(whole) < 0, f"{said}; p {probability(whole.p_value)}; {len(first)} matrices"
 
 
 def ordered(
