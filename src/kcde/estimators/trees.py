@@ -11,12 +11,7 @@ from kcde.arrays import row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
-from kcde.estimators._shared.rows import (
-    LARGEST_IN_FLOAT32,
-    by_blocks,
-    column_std,
-    some_columns,
-)
+from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks, column_std, some_columns
 from kcde.estimators.base import Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory

@@ -17,13 +17,13 @@ from scipy.special import erfinv
 from kcde.estimators import _dde
 from kcde.estimators._networks.perceptron import (
     Shape,
+    backward,
     clip,
     compiled,
     compiled_parts,
     exp,
     fold_in,
     forward,
-    masked,
     parts,
     pass_of,
 )
@@ -162,46 +162,15 @@ def _draw_rows(key, n, size, batches, rows):
 @compiled
 def _backward(parameters, gradients, at, learns):
     """Compute gradients in the parameters, or if it does not learn, in the inputs."""
-    embedding, shift, mixed, _, _, weights, last, _ = parameters
-    d_embedding, d_shift, d_mixed, d_plain, d_biases, d_weights, d_last, d_bias = gradients
-    depth = len(weights)
-    top, above = at.hidden[depth], at.d_hidden[depth % 2]
-    for i in range(len(top)):
-        for j in range(top.shape[1]):
+    _, _, _, _, _, weights, last, _ = parameters
+    above = at.d_hidden[len(weights) % 2]
+    for i in range(len(above)):
+        for j in range(above.shape[1]):
             above[i, j] = last[0, i] * at.d_outputs[0, j]
         for k in range(1, len(last)):
-            for j in range(top.shape[1]):
+            for j in range(above.shape[1]):
                 above[i, j] += last[k, i] * at.d_outputs[k, j]
-    masked(above, top, at.ones, d_biases[depth])
-    if learns:
-        np.dot(at.d_outputs, top.T, d_last)
-        np.dot(at.d_outputs, at.ones, d_bias)
-    for layer in range(depth - 1, -1, -1):
-        above, below = at.d_hidden[(layer + 1) % 2], at.d_hidden[layer % 2]
-        if learns:
-            np.dot(above, at.hidden[layer].T, d_weights[layer])
-        np.dot(weights[layer].T, above, below)
-        masked(below, at.hidden[layer], at.ones, d_biases[layer])
-    if not learns:
-        np.dot(at.first.T, at.d_hidden[0], at.d_inputs)
-        return
-    np.dot(at.d_hidden[0], at.inputs.T, at.d_first)
-    embedded = embedding.shape[1]
-    for i in range(len(mixed)):
-        for k in range(embedded):
-            at.folded[i, k] = at.d_first[i, k]
-        for k in range(d_plain.shape[1]):
-            d_plain[i, k] = at.d_first[i, embedded + k]
-    if not embedded:
-        return
-    np.dot(at.folded, embedding.T, d_mixed)
-    np.dot(mixed.T, at.folded, d_embedding)
-    for j in range(len(shift)):
-        d_shift[j] = _0
-    for i in range(len(mixed)):
-        for j in range(len(shift)):
-            d_mixed[i, j] += d_biases[0, i] * shift[j]
-            d_shift[j] += mixed[i, j] * d_biases[0, i]
+    backward(parameters, gradients, at, learns)
 
 
 @compiled

@@ -15,13 +15,13 @@ from numba import uint32
 from kcde.arrays import array_namespace
 from kcde.estimators._networks.perceptron import (
     Shape,
+    backward,
     clip,
     compiled,
     compiled_parts,
     exp,
     fold_in,
     forward,
-    masked,
     parts,
     pass_of,
 )
@@ -283,16 +283,9 @@ def gradient_at(flat, shape, at, Y, observed, gradient):
     own = compiled_parts(flat, shape)
     forward(own, at)
     orderless_log_density(at, Y, observed, True)
-    _, _, _, _, _, weights, last, _ = own
-    _, _, _, d_first, d_biases, d_weights, d_last, d_bias = compiled_parts(gradient, shape)
-    np.dot(at.d_outputs, at.ones, d_bias)
-    np.dot(at.d_outputs, at.hidden[1].T, d_last)
+    _, _, _, _, _, _, last, _ = own
     np.dot(last.T, at.d_outputs, at.d_hidden[1])
-    masked(at.d_hidden[1], at.hidden[1], at.ones, d_biases[1])
-    np.dot(at.d_hidden[1], at.hidden[0].T, d_weights[0])
-    np.dot(weights[0].T, at.d_hidden[1], at.d_hidden[0])
-    masked(at.d_hidden[0], at.hidden[0], at.ones, d_biases[0])
-    np.dot(at.d_hidden[0], at.inputs.T, d_first)
+    backward(own, compiled_parts(gradient, shape), at, True)
 
 
 @compiled
