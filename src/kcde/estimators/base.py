@@ -234,7 +234,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         array
             Shape (n,), nats.
         """
-        return self._log_density(*self._check_pair(X, Y))
+        return self._log_density(X, Y)
 
     def log_density_at(self, Y) -> Callable:
         """Return a function of x that gives log p(Y|x) at shared y.
@@ -249,7 +249,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         callable
             Maps X (n, d_x) to shape (n, q), nats.
         """
-        at = self._log_density_at(self._check_outputs(Y))
+        at = self._log_density_at(Y)
         return lambda X: at(self._check_features(X))
 
     def density_at(self, Y) -> Callable:
@@ -265,7 +265,6 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         callable
             Maps X (n, d_x) to shape (n, q).
         """
-        Y = self._check_outputs(Y)
         log_at, xp = self.log_density_at(Y), array_namespace(Y)
         return lambda X: xp.exp(log_at(X))
 
@@ -316,7 +315,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         kcde.panels.QuadratureWarning
             If E[1|x] does not settle at some x, which it names.
         """
-        return self._expectation(f, self._check_features(X))
+        return self._expectation(f, X)
 
     def _expectation(self, f: Callable, X):
         """Return `conditional_expectation` at checked X."""
@@ -385,8 +384,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         ValueError
             If random_state is neither.
         """
-        rng, X = generator(random_state), self._check_features(X)
-        return array_namespace(X).asarray(self._draws(X, n, rng))
+        return array_namespace(X).asarray(self._draws(X, n, generator(random_state)))
 
     def _draws(self, X, n: int, rng: np.random.Generator):
         """Return draws at checked X, shape (n, k, d_y)."""

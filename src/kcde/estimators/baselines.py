@@ -377,7 +377,6 @@ class ResidualKDE(WeightedRows, ConditionalDensity):
 
     def mean(self, X):
         """Return E[Y|x] = m(x) + Σ_i e_i/n, shape (n, d_y), for X (n, d_x)."""
-        X = self._check_features(X)
         return self._ridge.predict(X) + self.residuals_.mean(None)
 
     def _expectation(self, f, X):

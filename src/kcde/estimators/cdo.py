@@ -691,7 +691,6 @@ class CDO(SignedMixture):
         """
         if self.weights != "signed":
             return super().moments(X)
-        X = self._check_features(X)
         xp = array_namespace(X)
         sums = self._inputs.similarities(X) @ self._moment_coef
         check_sums(sums[:, :1], _REMEDY, negative=self.scaling == "published")
@@ -709,7 +708,6 @@ class CDO(SignedMixture):
         ValueError
             If the weights are not signed.
         """
-        X = self._check_features(X)
         if self.weights != "signed":
             raise ValueError(f"has_negative_normaliser needs signed weights; got {self.weights!r}")
         return (self._inputs.similarities(X) @ self._moment_coef[:, :1])[:, 0] < 0.0

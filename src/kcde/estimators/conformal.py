@@ -118,11 +118,11 @@ class Conformal(Wrapper):
             If there are too few calibration rows for the level.
         """
         tails(level)
-        m = len(self._check_fitted().scores_)
+        m = len(self.scores_)
         rank = int(np.ceil((m + 1) * level - _ROUNDING))
         if rank > m:
             raise ValueError(
                 f"{m} calibration rows bound no level above {m / (m + 1):.3g}; got {level}"
             )
         half = min(self.scores_[rank - 1], 0.5 * (1.0 - 1e-12))
-        return self._inside.quantile(X, [0.5 - half, 0.5 + half])
+        return self.estimator_.quantile(X, [0.5 - half, 0.5 + half])

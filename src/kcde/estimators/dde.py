@@ -247,7 +247,6 @@ class DDE(ExponentialFamily):
 
     def natural_parameter(self, X, Y):
         """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
         return self.potential_.at_pairs(X, Y)
 
     def log_normaliser(self, X, *, method=None, n_samples=None, rng=None) -> Normaliser:
@@ -275,7 +274,6 @@ class DDE(ExponentialFamily):
         ValueError
             If the method is not known, or quadrature is asked for d_y > 1.
         """
-        X = self._check_features(X)
         if method != "sampler":
             return super().log_normaliser(X, method=method, n_samples=n_samples, rng=rng)
         rng = rng_of("importance", self.random_state) if rng is None else rng
@@ -319,15 +317,12 @@ class DDE(ExponentialFamily):
 
     def sample_learned(self, X, n: int, random_state):
         """Draw from the learned sampler g, which is near p(y|x); else as `sample`."""
-        X = self._check_features(X)
         return self._learned(self.sampler_, X, n, generator(random_state))
 
     def sample_snapshot(self, iteration: int, X, n: int, random_state):
         """Draw from g as it was at an iteration of `snapshots`; else as `sample`."""
-        self._check_fitted()
         if iteration not in self._snapshots:
             raise ValueError(f"there is no snapshot of {iteration}; there are {self.snapshots_}")
-        X = self._check_features(X)
         return self._learned(self._snapshots[iteration], X, n, generator(random_state))
 
     def _sample_multivariate(self, X, n, rng):

@@ -132,12 +132,10 @@ class ConditionalFlow(Pushforward):
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y): exactly for one y, else that of 1000 draws."""
-        X = self._check_features(X)
         return self._line(X)[0] if self.n_outputs_ == 1 else self.moments_of_draws(X)[0]
 
     def variance(self, X):
         """Return the variance of each y given x, shape (n, d_y), as `mean`."""
-        X = self._check_features(X)
         return self._line(X)[1] ** 2 if self.n_outputs_ == 1 else self.moments_of_draws(X)[1]
 
     def moments_of_draws(self, X) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +144,6 @@ class ConditionalFlow(Pushforward):
         So the authors of cdo predict. The seed is fixed. The draws of a row follow on those of the
         rows before it, so that they depend on its place in X.
         """
-        X = self._check_features(X)
         rng = rng_of("moments", self.random_state)
         blocks = row_blocks(len(X), _MOMENT_DRAWS * self.n_outputs_)
         draws = (self.sample(X[rows], _MOMENT_DRAWS, rng) for rows in blocks)

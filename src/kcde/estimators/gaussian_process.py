@@ -148,14 +148,12 @@ class GaussianProcess(NormalResiduals):
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x)."""
-        X = self._check_features(X)
         means = [posterior.mean(X) for posterior in self._posteriors]
         places = enumerate(self._member)
         return array_namespace(X).stack([means[i][:, c] for c, i in places], axis=1) + self.offset_
 
     def variance(self, X):
         """Return the variance of each column of y with its noise, shape (n, d_y)."""
-        X = self._check_features(X)
         variances = [posterior.variance(X) for posterior in self._posteriors]
         return array_namespace(X).stack([variances[i] for i in self._member], axis=1)
 

@@ -49,7 +49,7 @@ class JointDistribution(LowRankConditional):
 
         Without a stored factor n m_Y² more, to recompute Ψ_Y.
         """
-        return centred_mean_of(f, self._check_fitted().basis_y_)
+        return centred_mean_of(f, self.basis_y_)
 
     def expectation(self, projection, features):
         """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
@@ -96,7 +96,6 @@ class JointDistribution(LowRankConditional):
 
     def density_ratio(self, X, Y):
         """Return 1 + h(x, y) for the pairs X (k, d_x), Y (k, d_y), shape (k,)."""
-        X, Y = self._check_pair(X, Y)
         features = self.features(X)
         xp = array_namespace(features)
         found = 1.0 + xp.sum((features @ self.coef_.T) * self.basis_y_.features(Y), axis=1)
@@ -115,8 +114,7 @@ class JointDistribution(LowRankConditional):
         """
         if self._clips:
             raise ValueError("clipped fits have no marginal in closed form")
-        mean = self._check_fitted().basis_x_.mean
-        return self.expectation(self.project(f), mean[None, :])[0, :]
+        return self.expectation(self.project(f), self.basis_x_.mean[None, :])[0, :]
 
     def given_y(self) -> "JointDistribution":
         """Return the same joint law as a model of x given y: Q_{X|Y} of (5), and Q_X of (4).

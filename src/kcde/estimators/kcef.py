@@ -257,12 +257,10 @@ class KCEF(ExponentialFamily):
 
     def score_matching_loss(self, X, Y) -> float:
         """Return the mean of Σ_i ½(∂_i T)² + ∂_i² T + ∂_i T ∂_i log q_0 (kcef, section 2.2)."""
-        X, Y = self._check_pair(X, Y)
         return self._T.score(X, Y, self._base_gradient(Y)) / Y.shape[0]
 
     def log_unnormalized_gradient(self, X, Y):
         """Return ∂_y [log q_0(y) + T(x, y)], shape (n, d_y), for X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
         return self._T.value_and_gradient(X, Y)[1] + self._base_gradient(Y)
 
     def _log_base(self, Y):
@@ -327,7 +325,6 @@ class KCEF(ExponentialFamily):
         ValueError
             If `windows` is wanted for several rows of X.
         """
-        X = self._check_features(X)
         if how.get("windows") and X.shape[0] > 1:
             raise ValueError(f"windows adapts one metric, to one row of X; got {X.shape[0]} rows")
         if not n_samples:

@@ -163,7 +163,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
 
     def decision_function(self, X):
         """Return the log odds of the second class, shape (n,), at X (n, d_x); n m d_x time."""
-        X, factor = self._check_features(X), self.basis_.factor
+        factor = self.basis_.factor
         return factor.kernel(X, factor.points) @ (factor.B @ self.coef_)
 
     def predict_proba(self, X):

@@ -190,7 +190,7 @@ class LowRankFamily(ConditionalDensity):
         return of
 
     def _log_relative_at(self, Y):
-        at = self._at(self._check_outputs(Y))
+        at = self._at(Y)
         return lambda X: at(self._coefficients(X))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:

@@ -61,26 +61,26 @@ class LogScaled(Wrapper):
 
     def _log(self, Y):
         """Return where y > a, shape (n,), and log(y - a), (n, 1), 0 where there is none."""
-        above = self._check_outputs(Y) - self.lower
+        above = Y - self.lower
         xp = array_namespace(above)
         return above[:, 0] > 0.0, xp.log(xp.where(above > 0.0, above, xp.ones_like(above)))
 
     def log_density(self, X, Y):
         """Return log p(y|x), nats, shape (n,), -inf where y ≤ a."""
         positive, logs = self._log(Y)
-        found = self._inside.log_density(X, logs) - logs[:, 0]
+        found = self.estimator_.log_density(X, logs) - logs[:, 0]
         return array_namespace(found).where(positive, found, -np.inf)
 
     def log_density_at(self, Y):
         """Return a function X (n, d_x) -> log p(Y|X), shape (n, q), at shared Y (q, 1)."""
         positive, logs = self._log(Y)
-        at, xp = self._inside.log_density_at(logs), array_namespace(logs)
+        at, xp = self.estimator_.log_density_at(logs), array_namespace(logs)
         return lambda X: xp.where(positive, at(X) - logs[:, 0], -np.inf)
 
     def density_at(self, Y):
         """Return a function X (n, d_x) -> p(Y|X), shape (n, q), at shared Y (q, 1)."""
         positive, logs = self._log(Y)
-        at, xp = self._inside.density_at(logs), array_namespace(logs)
+        at, xp = self.estimator_.density_at(logs), array_namespace(logs)
         return lambda X: xp.where(positive, at(X) / xp.exp(logs[:, 0]), 0.0)
 
     def conditional_expectation(self, f, X):
@@ -89,19 +89,18 @@ class LogScaled(Wrapper):
         def of_log(t):
             return f(self._back(array_namespace(t).clip(t, max=self.highest_)))
 
-        return self._inside.conditional_expectation(of_log, X)
+        return self.estimator_.conditional_expectation(of_log, X)
 
     mean, variance = Distribution.mean, Distribution.variance
 
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) of pairs, shape (n,)."""
         positive, logs = self._log(Y)
-        found = self._inside.cdf(X, logs)
+        found = self.estimator_.cdf(X, logs)
         return array_namespace(found).where(positive, found, 0.0)
 
     def crps(self, X, Y):
         """Return the CRPS of pairs, shape (n,), E|Y - y| - E|Y - Y'|/2 over 500 draws of each x."""
-        X, Y = self._check_pair(X, Y)
 
         def of(rows):
             rng = rng_of("crps", rows.start)  # whatever the order of threads
@@ -116,15 +115,15 @@ class LogScaled(Wrapper):
 
     def quantile(self, X, p):
         """Return the p-quantiles of y given x: (n,), or (n, k) for k of them."""
-        return self._back(self._inside.quantile(X, p))
+        return self._back(self.estimator_.quantile(X, p))
 
     def interval(self, X, level: float):
         """Return the ends of the interval with equal tails and that probability, shape (n, 2)."""
-        return self._back(self._inside.interval(X, level))
+        return self._back(self.estimator_.interval(X, level))
 
     def sample(self, X, n: int, random_state):
         """Draw y: shape (n, k) after a fit to y (n,), else (n, k, 1)."""
-        return self._back(self._inside.sample(X, n, random_state))
+        return self._back(self.estimator_.sample(X, n, random_state))
 
     def _back(self, t):
         return self.lower + array_namespace(t).exp(t)

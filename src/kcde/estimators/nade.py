@@ -186,18 +186,16 @@ class NADE(ConditionalDensity):
         -------
         shape (orders, n), nats
         """
-        X, Y = (array.T for array in self._check_pair(X, Y))
         columns = np.arange(self.n_outputs_)
         chosen = [columns] + [rng.permutation(columns) for _ in range(orders - 1)]
-        return np.stack([self._factors(X, Y, order).sum(axis=0) for order in chosen])
+        return np.stack([self._factors(X.T, Y.T, order).sum(axis=0) for order in chosen])
 
     def factor_log_density(self, X, Y) -> np.ndarray:
         """Return log p(y_i | x, y_<i), nats, shape (n, d_y), in the order of the columns.
 
         The sum over the first columns is the log density of these alone under that order.
         """
-        X, Y = (array.T for array in self._check_pair(X, Y))
-        return self._factors(X, Y, range(self.n_outputs_)).T
+        return self._factors(X.T, Y.T, range(self.n_outputs_)).T
 
     def _factors(self, X, Y, order) -> np.ndarray:
         """Return log p(y_o_i | x, y_o_<i) at o_i, shape (d_y, n); points are columns."""

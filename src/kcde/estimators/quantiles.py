@@ -242,7 +242,6 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
     def mean(self, X):
         """Return E[y|x] as estimated, shape (n, 1)."""
-        X = self._check_features(X)
         found = self._by_blocks(lambda rows: to_numpy(self._expected(X[rows, :])[0]), X)
         return array_namespace(X).asarray(found)[:, None]
 
@@ -250,7 +249,6 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
     def cdf(self, X, Y):
         """Return P(Y ≤ y|x) for pairs X (n, d_x) and Y (n,) or (n, 1), shape (n,)."""
-        X, Y = self._check_pair(X, Y)
         y, t = to_numpy(Y)[:, 0], self.thresholds_
         place = np.searchsorted(t, y, side="right") - 1
 
@@ -279,8 +277,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
 
     def mean_and_quantile(self, X, p) -> tuple:
         """Return `mean` and `quantile` for the cost of one."""
-        X, p = self._check_features(X), check_probabilities("p", p)
-        t, wanted = self.thresholds_, np.ravel(p)
+        t, wanted = self.thresholds_, np.ravel(check_probabilities("p", p))
 
         def of(rows):
             mean, levels = self._mean_and_levels(X[rows, :])

@@ -168,12 +168,11 @@ class Stacked(ConditionalDensity):
 
     def mean(self, X):
         """Return E[Y|x], shape (n, 1), for X (n, d_x), or None without x: one row."""
-        return sum(w * model.mean(x) for w, model, x in self._parts(self._check_features(X)))
+        return sum(w * model.mean(x) for w, model, x in self._parts(X))
 
     def variance(self, X):
         """Return the variance of y, shape (n, 1)."""
-        X, centre = self._check_features(X), self.mean(X)
-        parts = self._parts(X)
+        centre, parts = self.mean(X), self._parts(X)
         return sum(w * (m.variance(x) + (m.mean(x) - centre) ** 2) for w, m, x in parts)
 
     def _expectation(self, f, X):

@@ -17,7 +17,7 @@ def _inner(name: str) -> Callable:
 
     @wraps(getattr(ConditionalDensity, name))
     def method(self, *arguments, **keywords):
-        return getattr(self._inside, name)(*arguments, **keywords)
+        return getattr(self.estimator_, name)(*arguments, **keywords)
 
     return method
 
@@ -29,10 +29,6 @@ class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
     def tags(self):
         """The tags of the estimator inside."""
         return self.estimator.tags
-
-    @property
-    def _inside(self):
-        return self._check_fitted().estimator_
 
     log_density, log_density_at = _inner("log_density"), _inner("log_density_at")
     density_at, sample = _inner("density_at"), _inner("sample")

@@ -234,7 +234,6 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
         It depends on x alone, so that the same features serve every λ and every basis of y.
         """
-        X = self._check_features(X)
         return self.basis_x_.features(X)
 
     def expectation(self, projection: Projection, features):
@@ -300,14 +299,14 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
     def conditional_moments(self, X):
         """Return E[Y|x], shape (n, d_y), and E[YYᵀ|x], shape (n, d_y, d_y), for X (n, d_x)."""
-        d = self._check_fitted().n_outputs_
+        d = self.n_outputs_
         moments = self.conditional_expectation(_moment_functions, X)
         second = array_namespace(moments).reshape(moments[:, d:], (moments.shape[0], d, d))
         return moments[:, :d], second
 
     def weights(self, X):
         """Return the signed weights that E[·|x] puts on `support_`, shape (n, k), X (n, d_x)."""
-        X, count = self._check_features(X), self.support_.shape[0]
+        count = self.support_.shape[0]
         require_memory(X, f"weights on {count} rows for x", X.shape[0], lambda n: 3 * n * count)
         return self._weights_of([self], self.features(X))[0]
 
@@ -332,9 +331,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         FloatingPointError
             If no weight is positive at some x.
         """
-        rng, X = generator(random_state), self._check_features(X)
-        support = self.support_
-        draws = []
+        rng, support, draws = generator(random_state), self.support_, []
         for rows in row_blocks(X.shape[0], support.shape[0], like=X):
             cumulative = np.cumsum(np.maximum(to_numpy(self.weights(X[rows, :])), 0.0), axis=1)
             if not np.all(cumulative[:, -1] > 0):

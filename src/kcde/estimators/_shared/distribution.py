@@ -42,7 +42,6 @@ class Distribution(RowChecks):
 
     def variance(self, X):
         """Return the variance of each y given x, shape (n, d_y), for X (n, d_x)."""
-        X = self._check_features(X)
         xp, mean = array_namespace(X), self.mean(X)
         centre = xp.mean(mean, axis=0)
         found = _renormalised(self, lambda Y: (Y - centre) ** 2, X)
@@ -64,7 +63,6 @@ class Distribution(RowChecks):
         array
             Shape (n, d_y).
         """
-        X = self._check_features(X)
 
         def of(rows):
             with numbered(np.arange(rows.start, rows.stop)):
@@ -96,7 +94,8 @@ class Distribution(RowChecks):
         ValueError
             If the model has several y, or weights of both signs.
         """
-        return self._cdf(*self._one(X, Y))
+        self._require_distribution()
+        return self._cdf(X, Y[:, 0])
 
     @limit_threads
     def quantile(self, X, p):
@@ -122,7 +121,7 @@ class Distribution(RowChecks):
         ValueError
             If p is not in (0, 1), the model has several y, or weights of both signs.
         """
-        X, p = self._check_features(X), check_probabilities("p", p)
+        p = check_probabilities("p", p)
         self._require_distribution()
         found = self._quantile(X, np.atleast_1d(p))
         return found if p.ndim else found[:, 0]
@@ -171,7 +170,8 @@ class Distribution(RowChecks):
         ValueError
             If the model has several y, or weights of both signs.
         """
-        return self._crps(*self._one(X, Y))
+        self._require_distribution()
+        return self._crps(X, Y[:, 0])
 
     @limit_threads
     def cdf_and_crps(self, X, Y) -> tuple:
@@ -191,7 +191,8 @@ class Distribution(RowChecks):
         tuple
             Two arrays of shape (n,).
         """
-        return self._cdf_and_crps(*self._one(X, Y))
+        self._require_distribution()
+        return self._cdf_and_crps(X, Y[:, 0])
 
     def plot(self, X, axes=None, labels=None):
         """Draw p(y|x) of some x with matplotlib.
@@ -233,12 +234,6 @@ class Distribution(RowChecks):
             axes.plot(y, row, label=str(label))
         axes.set(xlabel="y", ylabel="p(y|x)")
         return axes
-
-    def _one(self, X, Y) -> tuple:
-        """Return checked X, and y (n,), which have distribution functions."""
-        X, Y = self._check_pair(X, Y)
-        self._require_distribution()
-        return X, Y[:, 0]
 
     def _require_distribution(self) -> None:
         """Raise `ValueError` where there is no distribution function."""

@@ -20,7 +20,6 @@ class ExponentialFamily(ConditionalDensity):
 
     def log_unnormalized(self, X, Y):
         """Return log q_0(y) + T(x, y), nats, shape (n,), for the pairs X (n, d_x), Y (n, d_y)."""
-        X, Y = self._check_pair(X, Y)
         return self._T.at_pairs(X, Y) + self._log_base(Y)
 
     def log_unnormalized_at(self, Y):
@@ -28,7 +27,6 @@ class ExponentialFamily(ConditionalDensity):
 
         n_train q kernel derivatives once; then one product (n, n_train) (n_train, q) for each X.
         """
-        Y = self._check_outputs(Y)
         potential, log_base = self._T.potential(Y), self._log_base(Y)
         return lambda X: self._T.kernel_x(X) @ potential + log_base[None, :]
 
@@ -57,7 +55,6 @@ class ExponentialFamily(ConditionalDensity):
         ValueError
             If the method is not known, or quadrature is asked for d_y > 1.
         """
-        X = self._check_features(X)
         method = method or ("quadrature" if self.n_outputs_ == 1 else "importance")
         if method == "importance":
             rng = rng_of("importance", self.random_state) if rng is None else rng

@@ -157,12 +157,11 @@ class Floored(ConditionalDensity):
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), for X (n, d_x), or None without x: one row."""
-        X = self._check_features(X)
         return (1.0 - self.weight_) * self._inside.mean(X) + self.weight_ * self._floor.location
 
     def variance(self, X):
         """Return the variance of each y, shape (n, d_y); of p alone under a floor without one."""
-        X, inside = self._check_features(X), self._inside
+        inside = self._inside
         if not isinstance(self._floor, Normal):
             return inside.variance(X)
         apart = (inside.mean(X) - self._floor.location) ** 2

@@ -107,7 +107,7 @@ class GaussianMixture(ConditionalDensity):
 
     def weights_at(self, X):
         """Return w_l(x), shape (n, m), whose rows sum to one, for X (n, d_x)."""
-        log_weights = self._log_weights(self._check_features(X))
+        log_weights = self._log_weights(X)
         return array_namespace(log_weights).exp(log_weights)
 
     def mean(self, X):
@@ -123,7 +123,6 @@ class GaussianMixture(ConditionalDensity):
 
     def moments(self, X) -> tuple:
         """Return `mean` and `variance` for the cost of one, shape (n, d_y) each."""
-        X = self._check_features(X)
         xp = array_namespace(X)
         centre = xp.mean(self._centres, axis=0)
         shifted = self._centres - centre
@@ -268,7 +267,7 @@ class SignedMixture(GaussianMixture):
         """Return w_l(x) as used, shape (n, m), whose rows sum to one, for X (n, d_x)."""
         if self.weights != "signed":
             return super().weights_at(X)
-        return self._signed_weights(self._check_features(X))
+        return self._signed_weights(X)
 
     def density_at(self, Y) -> Callable:
         """Return a function X (n, d_x) -> Σ_l w_l(x) N(y; v_l, σ²), shape (n, q), at Y (q, d_y).
@@ -277,7 +276,6 @@ class SignedMixture(GaussianMixture):
         """
         if self.weights != "signed":
             return super().density_at(Y)
-        Y = self._check_outputs(Y)
         components = array_namespace(Y).exp(self._log_components(Y))
         return lambda X: self.weights_at(X) @ components.T
 

@@ -68,7 +68,7 @@ class NormalResiduals(Pushforward):
 
     def mean(self, X):
         """Return E[Y|x] = m(x), shape (n, d_y), for X (n, d_x)."""
-        return self._line(self._check_features(X))[0]
+        return self._line(X)[0]
 
     def _log_density(self, X, Y):
         return _log_normal(Y, *self._line(X))

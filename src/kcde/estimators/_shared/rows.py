@@ -221,7 +221,8 @@ class RowChecks:
     """Checks of X and Y after `fit`, and answers in their units, for an estimator to inherit.
 
     `fit` calls `_record_input`, which sets `n_features_in_`, `n_outputs_` and, if X is a data frame
-    whose column names are strings, `feature_names_in_`; and ends with `_open`.
+    whose column names are strings, `feature_names_in_`; and ends with `_open`. From then on public
+    methods of X and Y, as a class states them, get these checked, see `translated`.
     """
 
     standardize = False
@@ -325,6 +326,10 @@ class RowChecks:
         check_names(Y, self._output_names)
         Y = check_rows("Y", Y, columns, vector=True, some=True, largest=self._largest)
         return self._here(Y)
+
+    def _in_range(self, name: str, standardised):
+        """Return standardised x or y, which is far out if it is far from the training rows."""
+        return check_rows(name, standardised, largest=self.largest_value)
 
     def _check_pair(self, X, Y):
         """Return checked X (n, d_x), or (n, 0) for None, and Y (n, d_y)."""

@@ -1,8 +1,8 @@
 """Units of x and y: fits to columns of mean 0 and standard deviation 1, answers in the caller's.
 
-A public method of a fitted estimator is asked in the units of `fit`. It runs on a view of the
-estimator that knows none of them, so that methods may call each other, and what it returns is
-brought back by its name.
+A public method of a fitted estimator is asked in the units of `fit`. Its x and y are checked here,
+and no more inside. It runs on a view of the estimator that knows no units, so that methods may call
+each other, and what it returns is brought back by its name.
 """
 
 from collections.abc import Callable
@@ -132,7 +132,10 @@ _FRAMED |= {"quantile", "interval"}
 
 
 def translated(name: str, member):
-    """Return a member of a class: a public method of x, y or functions of y as one in units."""
+    """Return a member of a class: a public method of x, y or functions of y as one in units.
+
+    It refuses to be asked before `fit`, checks X and Y, and hands them on.
+    """
     if name in _OF_FIT or name[0] == "_" or not isfunction(member):
         return member
     known = signature(member)
@@ -141,13 +144,12 @@ def translated(name: str, member):
 
     @wraps(member)
     def answer(self, *args, **keywords):
-        if not self._outside:
+        if not self._check_fitted()._outside:
             return member(self, *args, **keywords)
         bound, units = known.bind(self, *args, **keywords), self._units
         given = bound.arguments
         frame = given["X"] if hasattr(given.get("X"), "iloc") else None
-        if units is not None or frame is not None:
-            _bring(self, units, given)
+        _bring(self, units, given)
         view = object.__new__(type(self))
         vars(view).update(vars(self), _outside=False)
         found = member(view, *bound.args[1:], **bound.kwargs)
@@ -175,7 +177,7 @@ def _bring(model, units: Units | None, given: dict) -> None:
         return
     for name, to in {"X": units.x, "Y": units.y}.items():
         if name in given:
-            given[name] = to(given[name])
+            given[name] = model._in_range(name, to(given[name]))
     for name in ("f", "indicator"):
         if name in given:
             given[name] = partial(lambda function, Y: function(units.restore(Y)), given[name])
