@@ -4,10 +4,9 @@ import numpy as np
 from sklearn.base import clone
 
 from kcde.arrays import array_namespace
-from kcde.estimators._shared.distribution import DRAWS, Distribution, crps_of_draws
-from kcde.estimators._shared.rows import about_rows, by_blocks, check_pairs
+from kcde.estimators._shared.distribution import Distribution, crps_by_draws
+from kcde.estimators._shared.rows import about_rows, check_pairs
 from kcde.estimators.standardised import Wrapper
-from kcde.seeding import rng_of
 
 _BEYOND = 10.0
 
@@ -101,13 +100,7 @@ class LogScaled(Wrapper):
 
     def crps(self, X, Y):
         """Return the CRPS of pairs, shape (n,), E|Y - y| - E|Y - Y'|/2 over 500 draws of each x."""
-
-        def of(rows):
-            rng = rng_of("crps", rows.start)  # whatever the order of threads
-            draws = self.sample(X[rows, :], DRAWS, rng)[:, :, 0]
-            return crps_of_draws(draws, Y[rows, 0])
-
-        return by_blocks(of, X.shape[0], DRAWS, like=X)
+        return crps_by_draws(self.sample, X, Y[:, 0])
 
     def cdf_and_crps(self, X, Y) -> tuple:
         """Return `cdf` and `crps`, shape (n,) each."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from kcde.arrays import to_numpy
 from kcde.estimators._shared import checks
-from kcde.estimators._shared.distribution import DRAWS, crps_of_draws
+from kcde.estimators._shared.distribution import crps_by_draws
 from kcde.estimators._shared.rows import about_rows, by_blocks
 from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators._shared.units import without_standardising
@@ -196,11 +196,7 @@ class Stacked(ConditionalDensity):
         return sum(w * model._cdf_at(x, y) for w, model, x in self._parts(X))
 
     def _crps(self, X, y):
-        def of(rows):
-            rng = rng_of("crps", rows.start)  # whatever the order of threads
-            return crps_of_draws(self._draws(X[rows], DRAWS, rng)[:, :, 0], y[rows])
-
-        return by_blocks(of, len(X), DRAWS, like=X)
+        return crps_by_draws(self._draws, X, y)
 
     def _quantile(self, X, p):
         # The quantile of a mixture lies between those of its parts.

@@ -9,6 +9,7 @@ from kcde.estimators._shared.rows import RowChecks, by_blocks
 from kcde.estimators._shared.tabulated import COARSE, FINE, TabulatedCdf
 from kcde.estimators._shared.threads import limit_threads, map_threads
 from kcde.panels import numbered
+from kcde.seeding import rng_of
 
 _ROWS_NUMBERS = 1000  # held for a row of x while expectations are computed, about
 _NODES = 40  # of a panel, after the first doublings
@@ -333,12 +334,17 @@ class Distribution(RowChecks):
         return self.log_density_at(Y)
 
 
-def crps_of_draws(draws, y):
-    """Return E|Y - y| - E|Y - Y'|/2, shape (n,), over draws (n, k) of each x, for y (n,)."""
-    xp, k = array_namespace(draws), draws.shape[1]
-    draws = xp.sort(draws, axis=1)
-    weights = xp.asarray(2.0 * np.arange(k) - k + 1.0) / (k * (k - 1))
-    return xp.mean(xp.abs(draws - y[:, None]), axis=1) - draws @ weights
+def crps_by_draws(draw: Callable, X, y):
+    """Return E|Y - y| - E|Y - Y'|/2, shape (n,), at y (n,) over draws of each x, as `sample`."""
+    xp = array_namespace(X)
+    weights = xp.asarray(2.0 * np.arange(DRAWS) - DRAWS + 1.0) / (DRAWS * (DRAWS - 1))
+
+    def of(rows):
+        rng = rng_of("crps", rows.start)  # whatever the order of threads
+        draws = xp.sort(draw(X[rows, :], DRAWS, rng)[:, :, 0], axis=1)
+        return xp.mean(xp.abs(draws - y[rows, None]), axis=1) - draws @ weights
+
+    return by_blocks(of, X.shape[0], DRAWS, like=X)
 
 
 def with_one(f: Callable) -> Callable:

@@ -75,7 +75,7 @@ class TabulatedCdf:
 
     def cdf(self, y: np.ndarray) -> np.ndarray:
         """Return F(y|x), shape (n, k), for y of shape (n, k)."""
-        return self._by_table(_Table.cdf, y)
+        return self.cdf_and_density(y)[..., 0]
 
     def cdf_and_density(self, y: np.ndarray) -> np.ndarray:
         """Return F(y|x) and p(y|x), shape (n, k, 2), for y of shape (n, k)."""
@@ -131,10 +131,6 @@ class _Table:
         """
         last = np.abs(self._density @ _SERIES[-2:].T).sum(axis=2)
         return float(np.max(self._half * last, initial=0.0))
-
-    def cdf(self, y: np.ndarray) -> np.ndarray:
-        """Return F(y|x), shape (n, k), for y of shape (n, k)."""
-        return self.cdf_and_density(y)[..., 0]
 
     def cdf_and_density(self, y: np.ndarray) -> np.ndarray:
         """Return F(y|x) and p(y|x), shape (n, k, 2), for y of shape (n, k)."""
