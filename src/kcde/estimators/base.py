@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -65,6 +65,15 @@ class Tags:
     sampler: bool = True
     grouped: bool = False
     several_y: bool = True
+
+
+@dataclass(eq=False, repr=False)
+class CommonOptions:
+    """Hyper-parameters that most estimators have, for each of them to inherit and to document."""
+
+    _: KW_ONLY
+    random_state: int = 0
+    standardize: bool = True
 
 
 class WeightedRows:

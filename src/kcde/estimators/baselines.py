@@ -14,7 +14,7 @@ from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import by_blocks, column_std, root_mean_square, sum_over
 from kcde.estimators._shared.tabulated import COARSE
-from kcde.estimators.base import ConditionalDensity, Tags, WeightedRows
+from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.linalg import symmetric_spectrum
@@ -179,7 +179,7 @@ TUNING_ROWS = 1000
 
 
 @dataclass(eq=False, repr=False)
-class MarginalKDE(WeightedRows, GaussianMixture):
+class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
     """Predict the density of y regardless of x: a baseline that says what x is worth.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -230,8 +230,6 @@ class MarginalKDE(WeightedRows, GaussianMixture):
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
     tuning_rows: int | None = TUNING_ROWS
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows
@@ -293,7 +291,7 @@ def _logs(weights: np.ndarray | None) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class ResidualKDE(WeightedRows, ConditionalDensity):
+class ResidualKDE(CommonOptions, WeightedRows, ConditionalDensity):
     """Predict the density of y given x, linear but for residuals of any one shape: a baseline.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -351,8 +349,6 @@ class ResidualKDE(WeightedRows, ConditionalDensity):
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
     tuning_rows: int | None = TUNING_ROWS
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization, self._weights)
@@ -415,7 +411,7 @@ BANDWIDTHS = np.geomspace(0.05, 1.0, 10)
 
 
 @dataclass(eq=False, repr=False)
-class EpsilonKDE(GaussianMixture):
+class EpsilonKDE(CommonOptions, GaussianMixture):
     """Predict the density of y given x from the rows near x: a baseline for few columns of x.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -472,8 +468,6 @@ class EpsilonKDE(GaussianMixture):
     _: KW_ONLY
     min_neighbours: int = 5
     folds: int = 5
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         n, few = Y.shape[0], self.min_neighbours
@@ -548,7 +542,7 @@ _FIRST_ITERATIONS, _ITERATIONS = 15, 200
 
 
 @dataclass(eq=False, repr=False)
-class KernelCDE(WeightedRows, GaussianMixture):
+class KernelCDE(CommonOptions, WeightedRows, GaussianMixture):
     """Predict the density of y given x, of any shape, where some x matter less than others.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -616,8 +610,6 @@ class KernelCDE(WeightedRows, GaussianMixture):
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
     tuning_rows: int | None = TUNING_ROWS
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         most = TUNING_ROWS if self.tuning_rows is None else self.tuning_rows

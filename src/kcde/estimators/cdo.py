@@ -32,7 +32,7 @@ from kcde.estimators._shared.mixture import (
     log_positive_shares,
     log_volume,
 )
-from kcde.estimators.base import Tags
+from kcde.estimators.base import CommonOptions, Tags
 from kcde.kernels import (
     GaussianKernel,
     LaplaceKernel,
@@ -526,7 +526,7 @@ _FEW = 8  # as many times fewer reference points than inputs: solved for once, i
 
 
 @dataclass(eq=False, repr=False)
-class CDO(SignedMixture):
+class CDO(CommonOptions, SignedMixture):
     """Predict the density of a few y given x, by conditional density operators, up to 10,000 rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -627,8 +627,6 @@ class CDO(SignedMixture):
     selection: str = "squared-error"
     folds: int = 5
     tuning_rows: int | None = 2000
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         self._check_parameters()

@@ -11,7 +11,7 @@ from kcde.estimators._dde import FEATURES, KERNEL_REACH, POINTS, KernelSum, Like
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
-from kcde.estimators.base import Tags
+from kcde.estimators.base import CommonOptions, Tags
 from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
 from kcde.panels import neighbourhoods
 from kcde.seeding import generator, rng_of, seed_of
@@ -24,7 +24,7 @@ _POSITIVE = ("dual_weight", "base_std", "bandwidth_scale", "learning_rate")
 
 
 @dataclass(eq=False, repr=False)
-class DDE(ExponentialFamily):
+class DDE(CommonOptions, ExponentialFamily):
     """Predict the density of y given x, by doubly dual embedding, for hundreds of rows and more.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -155,8 +155,6 @@ class DDE(ExponentialFamily):
     batch_size: int = 100
     learning_rate: float = 1e-4
     snapshots: Sequence[int] = ()
-    random_state: int = 0
-    standardize: bool = True
 
     def fit(self, X, Y, groups=None) -> "DDE":
         """Fit to pairs, shapes (n, d_x) and (n, d_y); None stands for X of shape (n, 0).

@@ -7,7 +7,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal, heavy_floor
 from kcde.estimators._shared.rows import about_rows
 from kcde.estimators._shared.units import without_standardising
-from kcde.estimators.base import Tags, WeightedRows
+from kcde.estimators.base import CommonOptions, Tags, WeightedRows
 from kcde.estimators.kcef import KCEF
 from kcde.estimators.standardised import Standardised
 
@@ -25,7 +25,7 @@ class _TagsOfInner:
 
 
 @dataclass(eq=False, repr=False)
-class Defensive(WeightedRows, Floored):
+class Defensive(CommonOptions, WeightedRows, Floored):
     """Predict any density of y given x with a floor under it, where outliers would rule the fit.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -106,8 +106,6 @@ class Defensive(WeightedRows, Floored):
     heavy_tails: bool = False
     repeats: int | None = None
     tuning_rows: int | None = None
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         from sklearn.base import clone

@@ -10,7 +10,7 @@ from kcde.arrays import row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.pushforward import Pushforward
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks, some_columns
-from kcde.estimators.base import Tags
+from kcde.estimators.base import CommonOptions, Tags
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import kfold
 
@@ -30,7 +30,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class ConditionalFlow(Pushforward):
+class ConditionalFlow(CommonOptions, Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
     A subclass says which layers, how many more than blocks, and the learning rate at √n = 28.
@@ -50,8 +50,6 @@ class ConditionalFlow(Pushforward):
     learning_rate: float | Sequence[float] | None = None
     _: KW_ONLY
     candidates: Sequence | None = None
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         for name in ("hidden_units", "blocks"):

@@ -9,6 +9,7 @@ import numpy as np
 from kcde.arrays import add_to_diagonal, array_namespace, slices, solve_triangular, to_numpy
 from kcde.estimators._shared import checks, marginal_likelihood
 from kcde.estimators._shared.pushforward import NormalResiduals
+from kcde.estimators.base import CommonOptions
 from kcde.kernels import GaussianKernel, MaternKernel, as_bandwidths
 from kcde.linalg import factor_positive_definite
 from kcde.memory import require_memory
@@ -24,7 +25,7 @@ _ROWS = 256
 
 
 @dataclass(eq=False, repr=False)
-class GaussianProcess(NormalResiduals):
+class GaussianProcess(CommonOptions, NormalResiduals):
     """Predict a normal density of y given x with a smooth mean, for up to a few thousand rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -98,8 +99,6 @@ class GaussianProcess(NormalResiduals):
     _: KW_ONLY
     kernel: str = "gaussian"
     tuning_rows: int | None = TUNING_ROWS
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         xp = array_namespace(Y)

@@ -18,7 +18,7 @@ from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.floored import Normal
-from kcde.estimators.base import Tags
+from kcde.estimators.base import CommonOptions, Tags
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import GaussianProposal
 from kcde.panels import is_wide, neighbourhoods
@@ -63,7 +63,7 @@ class HMCResult(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class KCEF(ExponentialFamily):
+class KCEF(CommonOptions, ExponentialFamily):
     """Predict the density of y given x, of any shape, by score matching, for up to 2000 rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -161,12 +161,10 @@ class KCEF(ExponentialFamily):
     selection: str = "score"
     folds: int = 5
     tuning_rows: int | None = None
-    random_state: int = 0
     isotropic: bool = False
     penalty: float = 0.0
     repeats: int = 1
     selection_floor: float = 0.0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         checks.positive("base_std", self.base_std)

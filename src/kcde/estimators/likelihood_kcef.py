@@ -16,7 +16,7 @@ from kcde.estimators._shared.floored import Floored, Normal, heavy_floor, weight
 from kcde.estimators._shared.rows import by_blocks
 from kcde.estimators._shared.tabulated import FINE, TabulatedCdf
 from kcde.estimators._shared.threads import blocks_in_threads
-from kcde.estimators.base import ConditionalDensity, Tags, WeightedRows
+from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.normalisers import quadrature
 from kcde.panels import filled, is_wide, numbered
@@ -216,7 +216,7 @@ class LowRankFamily(ConditionalDensity):
 
 
 @dataclass(eq=False, repr=False)
-class LikelihoodKCEF(WeightedRows, Floored):
+class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
     """Predict the density of one y given x, of any shape, from tens of rows to a million.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -331,8 +331,6 @@ class LikelihoodKCEF(WeightedRows, Floored):
     base_std: float = 2.0
     folds: int = 5
     tuning_rows: int | None = 20000
-    random_state: int = 0
-    standardize: bool = True
 
     @property
     def _inside(self) -> LowRankFamily:

@@ -18,7 +18,7 @@ from kcde.estimators._shared.mixture import (
     log_volume,
     log_where_positive,
 )
-from kcde.estimators.base import Tags
+from kcde.estimators.base import CommonOptions, Tags
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
@@ -34,7 +34,7 @@ _SWEEPS = 5
 
 
 @dataclass(eq=False, repr=False)
-class LSCDE(SignedMixture):
+class LSCDE(CommonOptions, SignedMixture):
     """Predict the density of y given x, of any shape, by least squares, for up to 10,000 rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -129,8 +129,6 @@ class LSCDE(SignedMixture):
     implementation: str = "sugiyama"
     folds: int = 5
     isotropic: bool = True
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         self._check_parameters()

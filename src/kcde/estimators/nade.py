@@ -11,7 +11,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks
-from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
@@ -20,7 +20,7 @@ COMPONENTS = (1, 2, 5, 10)
 
 
 @dataclass(eq=False, repr=False)
-class NADE(ConditionalDensity):
+class NADE(CommonOptions, ConditionalDensity):
     """Predict the density of one or more y given x, by a network, from hundreds of rows on.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -126,8 +126,6 @@ class NADE(ConditionalDensity):
     batch_size: int = 100
     learning_rate: float = 0.02
     early_stopping: bool = True
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         sizes = self.hidden_units, self.components

@@ -10,7 +10,7 @@ from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
 from kcde.estimators._low_rank.base import LowRankConditional
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_positive_shares, log_volume
-from kcde.estimators.base import Tags
+from kcde.estimators.base import CommonOptions, Tags
 from kcde.estimators.cme import CME
 from kcde.estimators.jdl import JDL
 from kcde.kernels import as_bandwidths, median_trick
@@ -24,7 +24,7 @@ SMOOTHINGS = np.geomspace(0.05, 1.0, 10)
 
 
 @dataclass(eq=False, repr=False)
-class SmoothedWeights(GaussianMixture):
+class SmoothedWeights(CommonOptions, GaussianMixture):
     """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I), the weights clipped at zero and divided by their sum.
 
     A subclass names the estimator of the weights. Selection costs folds × 16 pairs of bandwidths ×
@@ -47,8 +47,6 @@ class SmoothedWeights(GaussianMixture):
     tolerance: float = 1e-3
     max_rank: int | None = None
     folds: int = 5
-    random_state: int = 0
-    standardize: bool = True
 
     def _model(self, bandwidth_x, bandwidth_y, regularization=1.0) -> LowRankConditional:
         """Return an unfitted estimator of weights."""

@@ -12,7 +12,7 @@ from kcde.estimators._shared.distribution import crps_by_draws
 from kcde.estimators._shared.rows import about_rows, by_blocks
 from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators._shared.units import without_standardising
-from kcde.estimators.base import ConditionalDensity, Tags
+from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags
 from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import complement
@@ -55,7 +55,7 @@ def stacking_weights(log_densities: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class Stacked(ConditionalDensity):
+class Stacked(CommonOptions, ConditionalDensity):
     """Predict the density of one y given x, of any shape, by a mixture of several densities.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -113,8 +113,6 @@ class Stacked(ConditionalDensity):
     weights: Sequence[float] | None = None
     _: KW_ONLY
     folds: int = 5
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         count, n = len(self.estimators), len(Y)

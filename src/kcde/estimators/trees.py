@@ -12,7 +12,7 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks, column_std, some_columns
-from kcde.estimators.base import Tags, WeightedRows
+from kcde.estimators.base import CommonOptions, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
 from kcde.normalisers import logsumexp
@@ -24,7 +24,7 @@ HELD_OUT_PARTS = 5
 
 
 @dataclass(eq=False, repr=False)
-class NGBoost(WeightedRows, NormalResiduals):
+class NGBoost(CommonOptions, WeightedRows, NormalResiduals):
     """Predict a normal density of one y given x, by boosted trees, for many rows and columns.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -91,8 +91,6 @@ class NGBoost(WeightedRows, NormalResiduals):
     _: KW_ONLY
     max_stages: int = 1000
     patience: int = 30
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         checks.positive("learning_rate", self.learning_rate)
@@ -160,7 +158,7 @@ FACTORS = np.geomspace(0.01, 2.0, 33)
 
 
 @dataclass(eq=False, repr=False)
-class QuantileForest(WeightedRows, GaussianMixture):
+class QuantileForest(CommonOptions, WeightedRows, GaussianMixture):
     """Predict the density of one y given x, of any shape, by a random forest, for many columns.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -228,8 +226,6 @@ class QuantileForest(WeightedRows, GaussianMixture):
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
     trees: int = 100
-    random_state: int = 0
-    standardize: bool = True
 
     def _fit(self, X, Y):
         checks.whole("min_samples_leaf", self.min_samples_leaf, optional=True)

@@ -12,6 +12,7 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 from kcde.arrays import array_namespace, cholesky, row_blocks, solve_triangular, take_rows, to_numpy
+from kcde.estimators.base import CommonOptions
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.linalg import PivotedCholesky, pivoted_cholesky, symmetric_spectrum
 from kcde.seeding import rng_of
@@ -142,7 +143,7 @@ class KernelBasis(Basis):
 
 
 @dataclass(eq=False, repr=False)
-class GaussianBases:
+class GaussianBases(CommonOptions):
     """Hyper-parameters to bases: bandwidths and pivoted Cholesky, for an estimator to inherit.
 
     The estimator has the hyper-parameter bandwidth_x besides. Estimators that agree in it and in
@@ -153,8 +154,6 @@ class GaussianBases:
     tolerance: float = 1e-3
     max_rank: int | None = None
     store: str = "auto"
-    random_state: int = 0
-    standardize: bool = True
 
     def make_basis_x(self, X) -> KernelBasis:
         """Return the basis of functions of x over training rows X (n, d_x); n m_X² time."""
