@@ -130,6 +130,13 @@ def test_a_grid_equals_the_quadratic_program_with_all_of_it(grid, correlation, r
     assert (model.solver_iterations_ > 0) == (lowest < 0.0)
 
 
+@pytest.mark.parametrize("constrained", [True, "grid", "sub-grid", "clipped"])
+def test_without_x_the_mean_is_that_of_y(constrained):
+    Y = pairs(0.0, 40)[1]
+    model = JDL(0.7, 0.7, 1e-3, constrained=constrained).fit(None, Y)
+    assert model.mean(None) == pytest.approx(Y.mean())
+
+
 def test_clipped_expectations_equal_a_loop():
     X, Y = pairs(0.9, n=60, d=2)
     options = {"bandwidth_x": 0.6, "bandwidth_y": 0.6, "regularization": 1e-6}

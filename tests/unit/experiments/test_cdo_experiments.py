@@ -97,7 +97,7 @@ def test_smoothing_equals_a_naive_loop(rng, kernel, power):
 
 @pytest.mark.parametrize(("variant", "spread"), [("as-published", 1.0), ("ours", None)])
 def test_the_published_process_has_a_spread_of_one(run, variant, spread):
-    frame, _ = run(Donut, "GaussianProcess", variant=variant, settings="authors")
+    frame, _ = run(Donut, "GP", estimator="GaussianProcess", variant=variant, settings="authors")
     X, Y, evaluated = donut.repetition(1, 3)
     model = GaussianProcess(**_conditional.authors("donut", "GaussianProcess", X, Y)).fit(X, Y)
     at = np.array([[1.0]])
@@ -163,7 +163,7 @@ def test_errors_of_the_terrain_are_those_of_a_fit_by_hand(run, smoke):
     assert random[0] == RANDOM
     _, predicted, y, found = fitted(*random)
     assert found["smae_pointwise_std"] == pytest.approx(np.abs(predicted / y - 1).std(ddof=1))
-    frame, _ = run(Terrain, "GaussianProcess", settings="authors")
+    frame, _ = run(Terrain, "GP", estimator="GaussianProcess", settings="authors")
     found = values(frame, protocol=FOLDS)
     assert found["smae"] == found["smae_predicted"] != found["smae_centred"]
 

@@ -331,7 +331,8 @@ def solve_at_rows(K, on_pivots, curvature, linear, mean, of_x) -> ConstrainedSol
 def spread_features(basis: Basis, most: int):
     """Return Ψ at most so many rows, evenly spaced in the order of the first coordinate."""
     points = basis.points
-    order = np.argsort(to_numpy(points[:, 0]), kind="stable")
+    first = points[:, :1] if points.shape[1] else np.zeros((points.shape[0], 1))
+    order = np.argsort(to_numpy(first)[:, 0], kind="stable")
     places = np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(np.intp)
     return basis.features(take_rows(points, np.sort(order[places])))
 

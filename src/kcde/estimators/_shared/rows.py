@@ -195,7 +195,7 @@ def about_rows(estimator, groups=None, sample_weight=None) -> dict:
     if groups is not None and not estimator.tags.grouped:
         raise ValueError(f"{kind} does not choose by folds of rows, which groups are for")
     if sample_weight is not None and not has_fit_parameter(estimator, "sample_weight"):
-        raise ValueError(f"{kind} takes no weights of rows: leave them out, or take LikelihoodKCEF")
+        raise ValueError(f"{kind} takes no weights of rows: leave them out, or take another class")
     given = {"groups": groups, "sample_weight": sample_weight}
     return {name: value for name, value in given.items() if value is not None}
 
