@@ -303,6 +303,7 @@ _SAFETY = 1.2
 _MOST = 2.0  # times the declared seconds, or else its share, may a method take of the first step
 _ROWS = 1000
 _UNKNOWN = (100.0, 2.0)  # of a method without declared cost
+_SCORING = 0.5  # of the seconds of a split are not its fit, at most
 _SHOWN = 200  # test rows of a split whose quantiles are computed: each may be a search
 
 
@@ -329,7 +330,7 @@ def score(method: str, plan: Plan, rows: int, number: int, options: dict | None 
             model_file.write(_model_of(plan, method, rows, number), model, {})
     except (*FAILURES, RuntimeError, MemoryError) as error:
         detail = " ".join(f"{type(error).__name__}: {error}".split())
-        said, arrays = {"status": FAILED, "detail": detail, "scoring": 0.0}, {}
+        said, arrays = {"status": FAILED, "detail": detail}, {}
     about = {"n_train": len(split.train), "n_test": len(split.test), "options": options}
     done = (read(plan, name, rows, number) for name in parts)
     about["seconds"] = time.perf_counter() - start + sum(x.said["seconds"] for x in done if x)
@@ -349,7 +350,6 @@ def _fitted(plan: Plan, method: str, rows: int, number: int):
 def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
     groups = plan.groups[split.train] if plan.groups is not None and model.tags.grouped else None
     model.fit(X[split.train], plan.y[split.train], groups)
-    start = time.perf_counter()
     X, y = X[split.test], plan.y[split.test]
     log_density = to_numpy(model.log_density(X, y))
     if not np.isfinite(log_density).all():
@@ -368,7 +368,6 @@ def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
         "width_90": np.median(high - low),
         "error": np.median(np.abs(y[some] - middle)),
         **{metric: np.mean(from_middle <= level / 2) for metric, level in COVERAGES.items()},
-        "scoring": time.perf_counter() - start,
     }
     return {key: float(value) for key, value in values.items()}, arrays
 
@@ -628,17 +627,15 @@ def _first(plan, names: Sequence[str], found: Run, rank_by: str) -> str | None:
 def _further(plan, compared, found: Run, workers: Workers, say, *, stack: bool) -> list[int]:
     """Score as many further splits as there is time for with all methods; return all splits.
 
-    To `stack` them takes the scoring of all splits once more, or twice.
+    To `stack` them takes half the time of all splits once more.
     """
 
     def needed(numbers: Sequence[int]) -> float:
-        again = stack * 2 * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
-        total = 0.0
-        for name in compared:
-            rounds = math.ceil(len(_missing(plan, name, found.rows, numbers)) / workers.jobs)
-            total += rounds * _seconds(plan, name, found.rows)
-            total += again * _seconds(plan, name, found.rows, "scoring")
-        return _SAFETY * total
+        missing = (len(_missing(plan, name, found.rows, numbers)) for name in compared)
+        rounds = (math.ceil(count / workers.jobs) for count in missing)
+        seconds = (_seconds(plan, name, found.rows) for name in compared)
+        again = stack * _SCORING * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
+        return _SAFETY * sum(each * (k + again) for each, k in zip(seconds, rounds, strict=True))
 
     if not compared:
         return found.splits
@@ -701,9 +698,9 @@ def _done(plan: Plan, method: str, rows: int) -> list[Scored]:
     return [scored for scored in found if scored is not None]
 
 
-def _seconds(plan: Plan, method: str, rows: int, of: str = "seconds") -> float:
+def _seconds(plan: Plan, method: str, rows: int) -> float:
     """Return the measured seconds of a split; the first may have compiled what others use."""
-    return float(np.min([scored.said.get(of, 0.0) for scored in _done(plan, method, rows)]))
+    return float(np.min([scored.said["seconds"] for scored in _done(plan, method, rows)]))
 
 
 def _pace(plan: Plan, method: str, rows: int) -> str:

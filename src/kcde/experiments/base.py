@@ -236,7 +236,7 @@ class MethodExperiment(Experiment):
 
     dataset: str = parameter(help="A data set of the catalogue.", kw_only=False)
     method: str = parameter(help="What the method is called in the scores.", kw_only=False)
-    estimator: str | None = parameter(None, "Its class; by default that of the method.", kw_only=False)
+    estimator: str | None = parameter(None, "Its class; by default the method's.", kw_only=False)
     variant: str = parameter(AS_PUBLISHED, "as-published, or ours.")
     options: Mapping[str, Any] = parameter(dict, "Constructor arguments.")
 
