@@ -16,7 +16,7 @@ PACKAGE = ROOT / "src/kcde"
 SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 ROOMS = {
-    "data": (1065, ["data"]),
+    "data": (1066, ["data"]),
     "experiments": (3061, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
     "estimators": (8686, ["estimators"]),

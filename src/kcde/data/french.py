@@ -22,10 +22,11 @@ MISSING = (-99.99, -999.0)  # codes of missing returns in these files
 class ExcessReturns:
     """Excess returns of consecutive trading days.
 
-    `returns` (t, p) are in percent, NaN where one is missing; `sha256` has the checksums of the
-    files of returns and of risk-free returns.
+    `dates` (t,) are YYYYMMDD, ascending; `returns` (t, p) in percent, NaN where one is missing;
+    `sha256` has the checksums of the files of returns and of risk-free returns.
     """
 
+    dates: np.ndarray
     returns: np.ndarray
     sha256: tuple[str, str]
 
@@ -74,7 +75,7 @@ def excess_returns(
         lacking = f"{len(without)} days of {data.name} (first: {without[0]})"
         raise ValueError(f"data set {free.name} has no risk-free return of {lacking}")
     excess = np.ascontiguousarray(returns.sub(rates.loc[returns.index, 0], axis=0))
-    return ExcessReturns(excess, (data.sha256, free.sha256))
+    return ExcessReturns(returns.index.to_numpy(), excess, (data.sha256, free.sha256))
 
 
 def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
