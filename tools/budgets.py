@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (888, ["evidence"]),
     "pages": (641, ["pages"]),
     "papers": (4489, ["papers"]),
-    "table": (2083, ["comparison", "tabular", "table_model"]),
+    "table": (2084, ["comparison", "tabular", "table_model"]),
     "the rest": (
         898,
         [

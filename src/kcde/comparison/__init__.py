@@ -61,7 +61,8 @@ class Comparison:
     warnings
         What is to be known before this is believed.
     model
-        The advised method fitted to all rows, `TRAIN_ROWS` at most; None where none is advised.
+        The advised method fitted to all rows, `TRAIN_ROWS` at most, or to as many as it was
+        compared on where there was no time for more; None where none is advised.
     source
         What the rows are called.
     reading
@@ -210,12 +211,14 @@ def compare(
     table = ranked(by_splits, run, plan.overlap(run.splits), rank_by)
     advice, model = advise(table, by_splits, run, plan, rank_by), None
     if advice.method is not None:
-        say(f"{advice.method}: fit to all rows")
         used = [column.name for column in checked.columns.x]
         fitted = {"groups": groups, "levels": [name for name in used if name in levels]}
         fitted["options"] = run.stack if advice.method == STACKED else None
         model = TableModel(advice.method, y, used, **fitted, missing=missing, lower=lower)
-        some = subsample(len(checked.frame), TRAIN_ROWS, rng_of("own", "all rows"))
+        # What a method was not scored with may take it hours.
+        most = TRAIN_ROWS if run.rows == running.sizes(plan)[-1] else run.rows
+        some = subsample(len(checked.frame), most, rng_of("own", "all rows"))
+        say(f"{advice.method}: fit to {len(some)} rows")
         model.fit_checked(replace(checked, frame=checked.frame.iloc[some]))
     found = (checked, plan, run, table, by_splits, rank_by, advice, warnings, model)
     comparison = Comparison(*found, source, reading)
