@@ -123,6 +123,7 @@ def compare_command(
     decimal: Decimal = ".",
     seed: Annotated[int, Option(help="Of the splits.")] = 0,
     jobs: Annotated[int, Option(min=1, help="Processes at once; scores do not change.")] = 1,
+    shard: Annotated[str, Option(help="i/k, on one of k machines: scores its part alone.")] = "",
 ) -> None:
     """Say which conditional density of a column to use: one page, a table, and advice.
 
@@ -130,13 +131,15 @@ def compare_command(
     rows, then on more, and writes comparison.html, comparison.csv, splits.csv and comparison.png
     into --out. Stopped, the same command goes on where it was; with a larger --budget it does what
     was skipped. Random splits mislead where rows belong together (--groups) or new rows will be
-    later ones (--time-column).
+    later ones (--time-column). With --shard, a part of the splits is scored on all rows, and
+    nothing is advised; after all parts, the same command without it goes on from their scores.
 
     \b
     kcde compare houses.csv --y price
     kcde compare houses.csv --y price --x income,age,rooms --methods LSCDE-exact,NGBoost --budget 2m
     kcde compare visits.parquet --y cost --groups patient
     kcde compare load.csv --y megawatts --time-column date
+    sbatch --array=1-8 --wrap 'kcde compare load.csv --y megawatts --shard $SLURM_ARRAY_TASK_ID/8'
     """  # noqa: D301
     from kcde import comparison, tabular
 
@@ -149,9 +152,13 @@ def compare_command(
     given |= {"levels": coded, "lower": _bound(lower, log_y)}
     given |= {"budget": duration(budget, "--budget"), "jobs": jobs, "rows": rows or None}
     given |= {"missing": missing, "source": data.name, "reading": reading, "out": folder}
-    say = partial(typer.echo, err=True)
-    typer.echo(str(comparison.compare(frame, y, names(x, "--x"), say=say, **given)))
-    typer.echo(f"wrote {folder / comparison.PAGE}")
+    given["shard"] = _shard(shard)
+    found = comparison.compare(
+        frame, y, names(x, "--x"), say=partial(typer.echo, err=True), **given
+    )
+    if found is not None:
+        typer.echo(str(found))
+        typer.echo(f"wrote {folder / comparison.PAGE}")
 
 
 @app.command("fit")
@@ -296,6 +303,13 @@ def _reading(delimiter: str | None, decimal: str, text: list[str], na: Sequence[
     given = {"delimiter": delimiter, "text": text, "na": _listed(na, "--na")}
     given["decimal"] = decimal if decimal != "." else None
     return {name: value for name, value in given.items() if value}
+
+
+def _shard(text: str) -> tuple[int, int] | None:
+    """Return the part and the number of parts of an option such as `2/4`, None for all."""
+    if not (found := re.fullmatch(r"(\d+)/(\d+)|", text)):
+        raise ValueError(f"--shard is i/k with 1 ≤ i ≤ k, as 2/4; got {text!r}")
+    return tuple(map(int, found.groups())) if text else None
 
 
 def _bound(lower: float | None, log_y: bool) -> float | None:
@@ -505,9 +519,7 @@ def run_command(
     given |= {"backend": backend} if "backend" in cls.parameters() else {}
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     jobs = [cls.at(scale, dataset, method, **given) for method in methods or [""]]
-    if not (found := re.fullmatch(r"(\d+)/(\d+)|", shard)):
-        raise ValueError(f"--shard is i/k with 1 ≤ i ≤ k, as 2/4; got {shard!r}")
-    run(jobs, out, shard=tuple(map(int, found.groups())) if shard else None, parts=part)
+    run(jobs, out, shard=_shard(shard), parts=part)
     typer.echo(f"wrote {', '.join(map(str, out))}")
 
 

@@ -89,6 +89,7 @@ _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one valu
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _NEARLY, _LEFT = 0.995, 0.005  # rank correlation with y, and share of its variance, of what says y
 _ROWS_A_COLUMN, _LOOKED_AT = 5, 20_000
+_FIRST = 1000  # rows in which leading zeros are looked for
 _MOST_NUMBERS = 0.9  # of those from the first to the last that a column which counts rows has
 _SHOWN = 10  # names in a message
 _REMEDY = "correct these rows, or leave them out"
@@ -536,6 +537,12 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
                 remedy = "write thousands without it, or all numbers with as many decimals"
                 raise ValueError(f"{said}, as in {raw[name].max()}: {remedy}")
     frame.attrs["decimal"] = decimal
+    if numbers := list(frame.select_dtypes("number")):
+        first = pd.read_csv(path, **form, usecols=numbers, dtype=str, nrows=_FIRST)
+        frame.attrs["padded"] = {
+            name: [cell for cell in first[name].dropna() if re.fullmatch(r"0\d+", cell)][:1]
+            for name in numbers
+        }
     return frame
 
 
@@ -779,6 +786,13 @@ def check(
         if len(np.unique(values)) >= FEWEST_ROWS and (form := _dates(values)):
             remedy = "--time-column if new rows will be later ones, else days since one of them"
             said.append(f"Column {name!r} has dates as {form}, which are no amounts: {remedy}.")
+    said += [
+        f"Column {name!r} has numbers with leading zeros, such as {code}: if they are codes, name "
+        "it with --levels or --groups, or leave it out with --drop."
+        for name, codes in frame.attrs.get("padded", {}).items()
+        for code in codes
+        if name in numbers
+    ]
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     far += [] if skewed or lower is not None else _far(y, target, of_y=True)
     said += far[:_SHOWN]

@@ -117,6 +117,7 @@ def compare(
     time_column: str | None = None,
     budget: float = 600.0,
     jobs: int = 1,
+    shard: tuple[int, int] | None = None,
     out: str | Path | None = None,
     drop: Sequence[str] = (),
     levels: Sequence[str] = (),
@@ -127,7 +128,7 @@ def compare(
     source: str = "data.csv",
     reading: Mapping[str, object] = MappingProxyType({}),
     say: Callable[[str], None] = lambda line: None,
-) -> Comparison:
+) -> Comparison | None:
     """Compare conditional densities of a column given others on held-out rows, and advise one.
 
     Parameters
@@ -152,6 +153,10 @@ def compare(
         Seconds.
     jobs
         Processes that score splits at once; no score depends on their number.
+    shard
+        As (2, 8), the second of eight equal parts of the splits and methods: these alone are scored
+        into `out`, on all rows, on a machine of its own; a comparison without it then goes on from
+        the scores of all. None: all.
     out
         Folder for page, tables, picture, and the scores of each split, from which a stopped
         comparison goes on; None: nothing is kept.
@@ -176,7 +181,8 @@ def compare(
 
     Returns
     -------
-    Comparison
+    Comparison or None
+        None for a shard.
 
     Raises
     ------
@@ -185,6 +191,9 @@ def compare(
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1; got {jobs}")
+    if shard is not None and (out is None or not 1 <= shard[0] <= shard[1]):
+        asked = "a shard is a part and the number of parts, as (2, 8), and needs a folder `out`"
+        raise ValueError(f"{asked}; got {shard} and {out}")
     names, absent = _compared(methods)
     used = {"drop": drop, "groups": groups, "time_column": time_column, "levels": levels}
     checked = tabular.check(frame, y, x, **used, missing=missing, lower=lower)
@@ -205,6 +214,9 @@ def compare(
         if rank_by == CRPS and STACKED in names:
             names.remove(STACKED)
             absent[STACKED] = "is weighted by log densities, which ties of y spoil"
+        if shard is not None:
+            running.score_shard(plan, names, shard, budget, say, jobs)
+            return None
         run = running.run(plan, names, budget, say, jobs, rank_by)
         run.skipped |= absent
     by_splits = by_split(run)

@@ -518,8 +518,10 @@ def run(
     warnings.filterwarnings("ignore", "A worker stopped", UserWarning)
     stack, names = STACKED in names, [name for name in names if name != STACKED]
     steps, workers, found = sizes(plan), Workers(plan, budget, jobs), Run()
-    found.rows, found.splits = steps[0], list(range(min(FIRST_SPLITS, len(plan.splits))))
-    reached = {}
+    found.splits, reached = list(range(min(FIRST_SPLITS, len(plan.splits)))), {}
+    if not any(_missing(plan, name, steps[-1], found.splits) for name in names):
+        steps = steps[-1:]  # as `score_shard` leaves it
+    found.rows = steps[0]
     try:
         for place, method in enumerate(names):
             share = workers.left / (len(names) - place)
@@ -552,6 +554,33 @@ def run(
     if stacked:
         found.scores[STACKED] = stacked
     return found
+
+
+def score_shard(
+    plan: Plan,
+    names: Sequence[str],
+    shard: tuple[int, int],
+    budget: float,
+    say: Callable[[str], None],
+    jobs: int = 1,
+) -> None:
+    """Score one of some equal parts of all splits of all methods, on all rows, for a later `run`.
+
+    The models of its splits stay in the folder for the mixture of the `run`.
+    """
+    (part, parts), rows, workers = shard, sizes(plan)[-1], Workers(plan, budget, jobs)
+    whole = [(name, i) for name in names if name != STACKED for i in range(len(plan.splits))]
+    mine = whole[part - 1 :: parts]
+    try:
+        for method in dict.fromkeys(name for name, _ in mine):
+            numbers = [i for name, i in mine if name == method]
+            if missing := _missing(plan, method, rows, numbers):
+                workers.score(method, rows, missing, workers.left)
+            left = len(_missing(plan, method, rows, numbers))
+            late = f", {left} stopped: {REMEDY}" if left else ""
+            say(f"{method}: splits {numbers}{late} ({in_words(workers.left)} left)")
+    finally:
+        workers.stop()
 
 
 def sizes(plan: Plan) -> list[int]:

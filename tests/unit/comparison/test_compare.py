@@ -160,6 +160,35 @@ def test_a_mixture_is_scored_with_the_weights_that_the_other_splits_give(tmp_pat
     assert STACKED in tied.run.skipped
 
 
+def test_shards_leave_only_the_mixture_to_a_comparison(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "FIRST_ROWS", 80)
+    asked = {"methods": ["LinearGaussian", "KernelCDE", STACKED], "splits": 3}
+    whole = kcde.compare(table(), "price", **asked)
+    said, score, rest = [], running.Workers.score, []
+    asked |= {"out": tmp_path, "say": said.append}
+    for part in (1, 2):
+        assert kcde.compare(table(), "price", **asked, shard=(part, 2)) is None
+    assert sum(line.startswith("KernelCDE: splits") for line in said) == 2
+    patched = lambda self, method, *args: rest.append(method) or score(self, method, *args)  # noqa: E731
+    monkeypatch.setattr(running.Workers, "score", patched)
+    made = kcde.compare(table(), "price", **asked)
+    assert rest == [STACKED]
+    assert made.run.rows == whole.run.rows == 160
+    same = ["method", "rank", "log_density", "crps", "n_train", "splits"]
+    pd.testing.assert_frame_equal(made.table[same], whole.table[same])
+    for wrong in ({"shard": (3, 2), "out": tmp_path}, {"shard": (1, 2), "out": None}):
+        with pytest.raises(ValueError, match="a part and the number of parts"):
+            kcde.compare(table(), "price", **asked | wrong)
+
+
+def test_the_advised_method_is_fitted_to_no_more_rows_than_there_was_time_for(monkeypatch):
+    monkeypatch.setattr(running, "FIRST_ROWS", 80)
+    monkeypatch.setattr(running, "_grown", lambda *args: False)
+    made = kcde.compare(table(300), "price", methods=["KernelCDE"], splits=2)
+    assert made.advice.method == "KernelCDE"
+    assert made.model.about_["rows"] == made.run.rows == 80
+
+
 def test_every_method_is_listed_once_and_can_be_compared():
     listed = running.all_methods()
     assert len(set(listed)) == len(listed) >= 14

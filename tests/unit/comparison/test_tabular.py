@@ -108,6 +108,13 @@ def test_times_are_numbers_or_iso_dates():
         tabular.times(pd.DataFrame({"t": [5, 5]}), "t")
 
 
+def test_numbers_with_leading_zeros_are_said(tmp_path):
+    rows = "".join(f"{k:05},0{k % 9}.5,{k * k}\n" for k in range(9_990, 10_020))
+    checked = check(tabular.read(file(tmp_path, f"zip,b,y\n{rows}")), "y")
+    assert "'zip' has numbers with leading zeros, such as 09990" in " ".join(checked.warnings)
+    assert "'b' has numbers with" not in " ".join(checked.warnings)
+
+
 @pytest.mark.parametrize(
     ("form", "word"),
     [
