@@ -181,6 +181,41 @@ nothing_to_do() {
   run "$1-again" cluster "$1" --dry-run "$2" && grep -q 'Nothing to be done' "$work/$1-again.log"
 }
 
+# table: makes a small table, and compare.sh FOLDER [OPTION...] beside it.
+table() {
+  mkdir "$work/table"
+  cd "$work/table"
+  export PYTHONPATH=$root/src
+  python -m kcde houses houses.csv --rows 1500
+  cat >compare.sh <<COMMAND
+#!/usr/bin/env bash
+exec python -m kcde compare houses.csv --y price --splits 4 \\
+  --methods LinearGaussian,KernelCDE,Stacked --out "\$@"
+COMMAND
+  chmod +x compare.sh
+}
+
+compared() {
+  cd "$work/table"
+  PYTHONPATH=$root/src exec ./compare.sh "$@"
+}
+
+# All splits of the three methods that are mixed: the second parts wait in the queue.
+parts_run() {
+  cd "$work/table"
+  PYTHONPATH=$root/src sbatch --quiet --wait --array=1-4 --output=part-%a.log \
+    --wrap "./compare.sh parts --shard \$SLURM_ARRAY_TASK_ID/4"
+  [ "$(find parts/splits -name '*.npz' | wc -l)" -eq 12 ]
+}
+
+# But for seconds.
+same_comparison() {
+  python -c 'import sys, pandas as pd
+one, other = (pd.read_csv(path).drop(columns="seconds") for path in sys.argv[1:])
+pd.testing.assert_frame_equal(one, other, check_exact=True)' \
+    "$work/table/"{alone,parts}"/splits.csv"
+}
+
 local_run() {
   cd "$work/local"
   exec python -m snakemake "$target" --cores 2 --config scale=smoke
@@ -206,6 +241,13 @@ check "$target runs on Slurm" run cluster cluster cluster "$target"
 check "both nodes have had jobs" both_nodes
 check "scores and artefacts are those of the local run" same "$work/local" "$work/cluster"
 check "nothing is left to do" nothing_to_do cluster "$target"
+
+say "a comparison on Slurm"
+(table)
+check "a comparison runs without a cluster" run alone compared alone
+check "its parts run on Slurm" run parts parts_run
+check "the comparison goes on from them" run together compared parts
+check "its scores are those of one without a cluster" same_comparison
 
 say "$part, while one of the nodes fails"
 checkout interrupted
