@@ -706,6 +706,7 @@ def check(
     apart = [name for name in (groups, time_column, weight) if name is not None]
     wanted = _wanted(frame, y, x, drop, apart, levels)
     kinds = dict.fromkeys([*levels, groups], LEVELS)
+    meant = [*kinds, *frame.select_dtypes("category")]
     decimal, names = frame.attrs.get("decimal", "."), [*wanted, y, *apart]
     cells = {name: classify(frame[name], decimal, kinds.get(name)) for name in names}
     if (of_y := cells[y]).kind is not NUMBER or of_y.fault:
@@ -797,8 +798,7 @@ def check(
     far += [] if skewed or lower is not None else _far(y, target, of_y=True)
     said += far[:_SHOWN]
     for name in columns.text if groups is None else [*columns.text, groups]:
-        meant = name == groups or name in levels
-        said += _of_labels(name, frame[name], cells[name].words, meant=meant)
+        said += _of_labels(name, frame[name], cells[name].words, meant=name in meant)
     return Checked(frame, columns, (*notes, *left_out), tuple(said))
 
 
@@ -1064,7 +1064,7 @@ def _nearly_says(encoded: pd.DataFrame, target: np.ndarray) -> str:
     """Return which columns leave next to nothing of y open, by ranks of each or a line of all."""
     some = slice(None, None, 1 + len(target) // _LOOKED_AT)
     y, encoded = pd.Series(target, encoded.index)[some], encoded[some]
-    encoded = encoded.loc[:, encoded.nunique() > 1]
+    encoded = encoded.loc[:, encoded.std() > 0.0]
     ranks = encoded.corrwith(y, method="spearman").abs()
     if len(close := ranks.index[ranks >= _NEARLY]):
         return f"by its order {_listed(close)} says"

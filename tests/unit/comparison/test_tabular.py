@@ -310,7 +310,11 @@ def test_levels_with_numbers_in_them_are_said(form):
     frame = table().assign(size=[form.replace("{}", str(i % 5 + 1)) for i in range(40)])
     said = [each for each in check(frame, "price").warnings if "without order" in each]
     assert len(said) == (form != "A{}")
-    assert not any("order" in each for each in check(frame, "price", levels=["size"]).warnings)
+    for named in (
+        check(frame, "price", levels=["size"]),
+        check(frame.astype({"size": "category"}), "price"),
+    ):
+        assert not any("order" in each for each in named.warnings)
 
 
 @pytest.mark.parametrize("seed", range(10))
