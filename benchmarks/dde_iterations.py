@@ -4,7 +4,8 @@ Each R set whose job at the scale paper is done, by `snakemake --config scale=pa
 results/paper/scores/r_benchmark/<set>/DDE.csv` (10 to 25 minutes of a core each), beside the
 tracked scores at laptop: negative log-likelihood, nats, in the same 20 splits and from the same
 seeds; the mean difference with its standard error, its p by the corrected resampled t-test of
-halves, and the published number. Rows of sets that are not in `results/paper` here stay.
+halves, and the published number. `results/dde_iterations_splits.csv` has each split. Rows of sets
+that are not in `results/paper` here stay in both.
 
 Run: python benchmarks/dde_iterations.py (in the folder that has `results/paper`)
 """
@@ -32,12 +33,13 @@ def main() -> None:
     published = table2.groupby("dataset")["published_mean"].first()
     out = Path(__file__).with_suffix(".csv")
     kept = pd.read_csv(out, dtype=str, keep_default_na=False) if out.exists() else pd.DataFrame()
-    rows = []
+    rows, of_splits = [], []
     for path in sorted(Path("results/paper/scores/r_benchmark").glob("*/DDE.csv")):
         dataset, longer = path.parent.name, pd.read_csv(path)
         here = tracked[tracked["dataset"].eq(dataset) & tracked["experiment"].eq("r_benchmark")]
         for metric in (NLL, NLL_QUADRATURE):
             after, before = splits(longer, metric), splits(here, metric)
+            of_splits.append(after.reset_index().assign(dataset=dataset, metric=metric))
             both = after.index[after.notna()].intersection(before.index[before.notna()])
             change = (after - before)[both]
             test = paired_t_test(after[both].to_numpy(), before[both].to_numpy(), overlap=1.0)
@@ -49,6 +51,11 @@ def main() -> None:
     done = {row["dataset"] for row in rows}
     rows += [row for row in kept.to_dict("records") if row["dataset"] not in done]
     timing.write(out, sorted(rows, key=lambda row: (row["dataset"], row["metric"])))
+    each = out.parent / "results" / "dde_iterations_splits.csv"
+    known = pd.read_csv(each) if each.exists() else pd.DataFrame(columns=["dataset"])
+    whole = pd.concat([known[~known["dataset"].isin(done)], *of_splits])
+    whole = whole.astype({"split": int}).sort_values(["dataset", "metric", "split"])
+    whole.to_csv(each, index=False, columns=["dataset", "metric", "split", "value"])
 
 
 if __name__ == "__main__":
