@@ -46,9 +46,7 @@ _VERDICTS = {
 _FARTHEST, _CLOSE = 3.0, 2.0  # nats: of ours less published, and of two methods
 
 
-def draw_against(
-    artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple[str, str]
-) -> None:
+def draw_against(artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple) -> None:
     """Draw ours less published for each published column.
 
     Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
@@ -75,12 +73,10 @@ def draw_against(
             axes.tick_params(axis="y", length=0)
         grid[0].set_yticks(range(len(datasets)), datasets)
         made.supxlabel("nats; left of 0: ours, or the first method, is better", fontsize=8)
-        none = {"linestyle": "none", "color": style.GREY}
-        dots = {"marker": "o", "linestyle": "none"}
-        keys = [style.key(word, color=colour, **dots) for word, colour in _VERDICTS.items()]
+        keys = [style.mark(word, "o", color=colour) for word, colour in _VERDICTS.items()]
         keys.append(style.key("95% prediction interval", color=style.GREY, linewidth=2.2))
-        keys.append(style.key("median, as splits failed", marker="D", **none))
-        keys.append(style.key("published", marker="o", markerfacecolor="white", **none))
+        keys.append(style.mark("median, as splits failed", "D"))
+        keys.append(style.mark("published", "o", markerfacecolor="white"))
         style.legend_above(made, keys, columns=4)
 
 
@@ -332,8 +328,7 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             style.key(f"σ in {line[0].sigma_range}, {line[0].folds} folds", **look)
             for line, look in _lines().items()
         ]
-        square = {"marker": "s", "mfc": "none", "mec": style.BLACK, "linestyle": "none"}
-        keys.append(style.key("as drawn in table 1", **square))
+        keys.append(style.mark("as drawn in table 1", "s", mfc="none", mec=style.BLACK))
         keys.append(style.key("published", color=style.BLACK, linestyle=":"))
         style.legend_above(made, keys, columns=5)
 
