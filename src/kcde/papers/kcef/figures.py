@@ -423,8 +423,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     name of a diagnostic or an error stands in `stat`, its summary over the `n` seeds in `y`.
     Samples are read from the `.npz` beside each file, the columns to show from its `.json`.
     """
-    order = {name: k for k, name in enumerate(artefact.methods)}
-    files = sorted(files, key=lambda path: order.get(path.stem, len(order)))
+    files = sorted(files, key=lambda path: [*artefact.methods, path.stem].index(path.stem))
     kinds = variants(scores)
     rows = []
     for dataset in dict.fromkeys(path.parent.name for path in files):
