@@ -74,22 +74,13 @@ def _draw_cost(axes, panel: pd.DataFrame) -> None:
     axes.set(xscale="log", yscale="log")
 
 
-LARGE_N = Artefact(
-    __name__,
-    name="large_n",
-    shows={"large_n": {}},
-    tolerance=verdicts.SINGLE,
-    build=build_large_n,
-    draw=draw_large_n,
-    remarks=remarks,
-)
+_MORE = {"remarks": remarks, "tolerance": verdicts.SINGLE}
+LARGE_N = Artefact(__name__, {"large_n": {}}, build_large_n, draw_large_n, name="large_n", **_MORE)
 
 
-_SAME_TEST_ROWS = {"parkinsons-people": "parkinsons"}
-_TITLES = {
-    "parkinsons-people": "parkinsons, folds by person",
-    "metro-traffic-substitute": "traffic",
-}
+_PEOPLE = "parkinsons-people"
+_SAME_TEST_ROWS = {_PEOPLE: "parkinsons"}
+_TITLES = {_PEOPLE: "parkinsons, folds by person", "metro-traffic-substitute": "traffic"}
 _LEGEND = ["●  mean, line: lowest to highest split", "▸  beyond the axis"]
 _LEGEND += ["not fitted: over a minute planned", "blank: no folds by person"]
 _METRICS = (NLL, CRPS, *COVERAGES)
