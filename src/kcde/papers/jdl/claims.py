@@ -8,6 +8,7 @@ or validate, and fit it under settings of `constrained` and `tolerance`.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 
 import numpy as np
@@ -154,9 +155,7 @@ def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
     return free.assign(panel=free["method"], series=series).sort_values("tolerance", kind="stable")
 
 
-def rows(
-    placed: pd.DataFrame, metric: str, scale: float = 1.0, stats: tuple = (MEAN,), failed=True
-) -> list[dict]:
+def rows(placed: pd.DataFrame, metric: str, scale=1.0, stats=(MEAN,), failed=True) -> list[dict]:
     """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
@@ -326,11 +325,7 @@ def _lower(first: pd.DataFrame, second: pd.DataFrame, statistic: str, test: str)
 
 
 def ordered(
-    scores: pd.DataFrame,
-    sizes: Sequence[int] = PAIRED_SIZES,
-    statistic: str = GEOMETRIC,
-    every: bool = False,
-    test: str = T_TEST,
+    scores: pd.DataFrame, sizes=PAIRED_SIZES, statistic=GEOMETRIC, every=False, test=T_TEST
 ) -> Iterator[Check]:
     """J1: JPDL has lower losses than JDL, and JDL than CME, at each d, also with constraints."""
     tidied, pairs = tidy(scores, MOMENTS), []
@@ -393,11 +388,9 @@ def worse_in_higher_dimensions(
 
     one, _, three = (compared(d, False) for d in DIMENSIONS)
     yield Check(f"{losses}, n = {magnitude(size)}, at d = 3 above d = 1", three, above=one)
-    try:
+    with suppress(Missing):
         one, _, three = (compared(d, True) for d in DIMENSIONS)
         yield Check("with constraints, which do not decide", three, said=f"at d = 1 {one:.4g}")
-    except Missing:
-        pass
 
 
 def inverse_to_sample_size(scores: pd.DataFrame) -> Iterator[Check]:
@@ -427,7 +420,7 @@ def falls_at_the_tightest(scores: pd.DataFrame, statistic: str = MAXIMUM) -> Ite
 
 
 def mitigated_by_constraints(
-    scores: pd.DataFrame, statistic: str = GEOMETRIC, every: bool = False, test: str = T_TEST
+    scores: pd.DataFrame, statistic=GEOMETRIC, every=False, test=T_TEST
 ) -> Iterator[Check]:
     """J7: constraints make CME's normalisation error smaller at each d, pooled over n."""
     tidied, pairs = tidy(scores, MOMENTS), []
@@ -685,7 +678,7 @@ def fewer_negative(scores: pd.DataFrame) -> Iterator[Check]:
 
 
 def comparable_seconds(
-    scores: pd.DataFrame, timing: str = WITH_FACTORS, at_every_size: bool = False
+    scores: pd.DataFrame, timing=WITH_FACTORS, at_every_size=False
 ) -> Iterator[Check]:
     """J12: constrained CME takes half to twice the time of JDL at every size, KLR more than JDL.
 
@@ -715,9 +708,7 @@ def few_violations(scores: pd.DataFrame) -> Iterator[Check]:
         yield Check(what, float(shares[name].mean()), below=1e-3, part=f"section {section}")
 
 
-def never_feasible(
-    scores: pd.DataFrame, least: float = 0.95, scheduled: bool = False
-) -> Iterator[Check]:
+def never_feasible(scores: pd.DataFrame, least=0.95, scheduled=False) -> Iterator[Check]:
     """J14: for 95% of the fits of CME of each data set no coefficients provably satisfy (33).
 
     Fits without constraints at all tolerances, or at those of the schedule. The proof, see
