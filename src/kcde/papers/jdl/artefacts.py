@@ -24,12 +24,8 @@ from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
 from kcde.papers.jdl import claims
 
 _THIN = {"linestyle": (0, (2, 1)), "linewidth": 0.7}
-_DASHES = {
-    claims.SCHEDULED: "-",
-    claims.THROUGHOUT: ":",
-    claims.CONSTRAINED: "--",
-    claims.BASELINE: (0, (6, 2)),
-}
+_DASHES = {claims.SCHEDULED: "-", claims.THROUGHOUT: ":", claims.CONSTRAINED: "--"}
+_DASHES |= {claims.BASELINE: (0, (6, 2))}
 _APART = 0.012
 """Share of the width between the quantiles of two methods at the same n."""
 
@@ -308,7 +304,7 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     cme = tidied[tidied["method"].eq("CME") & ~tidied["constrained"]]
     # Where the claim holds the share is 0, as above.
     feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
-    found = claims.rows(joint, claims.VIOLATIONS, scale=100.0)
+    found = [*claims.rows(joint, claims.VIOLATIONS, scale=100.0)]
     found += claims.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
     return claims.frame(found)
 

@@ -103,12 +103,7 @@ def timed(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_repetition(
-    tidied: pd.DataFrame,
-    metric: str,
-    method: str,
-    d: int,
-    constrained: bool = False,
-    tolerance: float | None = None,
+    tidied: pd.DataFrame, metric: str, method: str, d: int, constrained=False, tolerance=None
 ) -> pd.DataFrame:
     """Return a metric of a method by repetition (rows, ascending) and n (columns, ascending).
 
@@ -155,14 +150,15 @@ def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
     return free.assign(panel=free["method"], series=series).sort_values("tolerance", kind="stable")
 
 
-def rows(placed: pd.DataFrame, metric: str, scale=1.0, stats=(MEAN,), failed=True) -> list[dict]:
-    """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
+def rows(
+    placed: pd.DataFrame, metric: str, scale=1.0, stats=(MEAN,), failed=True
+) -> Iterator[dict]:
+    """Yield the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
     `n`; then, if wanted, `FAILED` where there are such. A maximum grows with the repetitions: it is
     over those that the curve has at every n.
     """
-    found = []
     keys = ["panel", "method", "variant", "series", "n"]
     reached = placed.groupby([*keys[:-1], "split"])["n"].transform("nunique")
     at_every_n = reached == placed.groupby(keys[:-1])["n"].transform("nunique")
@@ -175,11 +171,9 @@ def rows(placed: pd.DataFrame, metric: str, scale=1.0, stats=(MEAN,), failed=Tru
         for stat in stats if len(values) else ():
             taken = values[at_every_n[values.index]] if stat == MOST else values
             curve = {"kind": "curve", "stat": stat, "y": taken.agg(stat), "n": len(taken)}
-            found.append(names | curve | {"y_low": low, "y_high": high})
+            yield names | curve | {"y_low": low, "y_high": high}
         if failed and len(values) < tried:
-            lost = {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
-            found.append(names | lost)
-    return found
+            yield names | {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
 
 
 def timing_rows(placed: pd.DataFrame) -> list[dict]:
@@ -207,7 +201,7 @@ def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:
     ]
 
 
-def frame(found: Sequence[dict]) -> pd.DataFrame:
+def frame(found: Iterable[dict]) -> pd.DataFrame:
     """Return rows as the frame of a tracked CSV: curves by panel, method, series and n."""
     return pd.DataFrame(found, columns=FIGURE_COLUMNS).dropna(subset="y", ignore_index=True)
 

@@ -134,19 +134,17 @@ def published_value(dataset: str, method: str = "KCEF") -> float | None:
     return next(iter(values.loc[here, "value"]), None)
 
 
-def nearest_readings(table: pd.DataFrame) -> list[str]:
+def nearest_readings(table: pd.DataFrame) -> Iterator[str]:
     """Say which reading of each choice is nearest to the published means."""
     own = table[table["metric"] == NLL]
     values = own.set_index("dataset")["published_mean"].dropna()
     medians = own.pivot(index="dataset", columns="method", values="median").loc[values.index]
     gaps = medians.sub(values, axis=0).abs()
-    said = []
-    for choice, names in _CHOICES.items():
+    for choice, names in _CHOICES.items() if len(gaps) else ():
         nearest = gaps[[name for name in names if name in gaps]].idxmin(axis=1).value_counts()
         each = ", ".join(f"{name} on {nearest.get(name, 0)}" for name in names)
         at = f"nearest to the published value of {len(gaps)} sets, by our median"
-        said.append(f"By {choice}, {at}: {each}.")
-    return said if len(gaps) else []
+        yield f"By {choice}, {at}: {each}."
 
 
 def nearer_nade(table: pd.DataFrame) -> list[str]:
