@@ -37,9 +37,9 @@ ROOMS = {
             "model_file",
         ],
     ),
-    "evidence": (888, ["evidence"]),
-    "pages": (641, ["pages"]),
-    "papers": (4489, ["papers"]),
+    "evidence": (880, ["evidence"]),
+    "pages": (627, ["pages"]),
+    "papers": (4394, ["papers"]),
     "table": (2084, ["comparison", "tabular", "table_model"]),
     "the rest": (
         898,

@@ -127,9 +127,7 @@ class PairedComparison(NamedTuple):
     absent: list[str]
 
 
-def compare(
-    scores: pd.DataFrame, datasets: Sequence[str], method: str, rival: str
-) -> PairedComparison:
+def compare(scores: pd.DataFrame, datasets: list[str], method: str, rival: str) -> PairedComparison:
     """Compare a method with a rival by paired tests at 5% over splits, which are random halves.
 
     A split that exploded but is finite stays in the tests: it cannot dominate the ranks of the

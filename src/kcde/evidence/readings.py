@@ -134,9 +134,7 @@ def judge(artefact: Artefact, scores: pd.DataFrame, scale: str) -> pd.DataFrame:
 def read(into: str | Path) -> pd.DataFrame:
     """Return the tracked decisions in a folder of outputs, empty where there are none."""
     path = Path(into) / NAME
-    if not path.exists():
-        return pd.DataFrame(columns=COLUMNS)
-    return _decisions(path)
+    return _decisions(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
 
 
 def _decisions(path: str | Path) -> pd.DataFrame:

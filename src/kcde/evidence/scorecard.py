@@ -110,23 +110,24 @@ def context(frame: pd.DataFrame, decided: pd.DataFrame, scale: str) -> dict:
     rows = frame[frame["kind"] == "claim"].to_dict("records")
     claims = [_claim(row, decided, scale) for row in rows]
     numbers = frame[frame["kind"] == "number"].to_dict("records")
-    papers = []
-    for paper in published.PAPERS:
-        own = [claim for claim in claims if claim["paper"] == paper]
-        counts = Counter(row["verdict"] for row in numbers if row["paper"] == paper)
-        counted = Counter(claim["class"] for claim in own)
-        papers.append(
-            {
-                "name": paper,
-                **published.papers()[paper],
-                **published.found(paper),
-                "claims": own,
-                "classes": {name: counted[name] for name in CLASSES},
-                "numbers": {name: counts[name] for name in NUMBER_CLASSES},
-                "choices": _choices(own, paper),
-            }
-        )
+    papers = [_paper(paper, claims, numbers) for paper in published.PAPERS]
     return {"papers": papers, "claims": claims, "numbers": numbers, "scale": scale}
+
+
+def _paper(paper: str, claims: list[dict], numbers: list[dict]) -> dict:
+    """Return what is said of a paper, and counts of its claims and numbers by class."""
+    own = [claim for claim in claims if claim["paper"] == paper]
+    counts = Counter(row["verdict"] for row in numbers if row["paper"] == paper)
+    counted = Counter(claim["class"] for claim in own)
+    return {
+        "name": paper,
+        **published.papers()[paper],
+        **published.found(paper),
+        "claims": own,
+        "classes": {name: counted[name] for name in CLASSES},
+        "numbers": {name: counts[name] for name in NUMBER_CLASSES},
+        "choices": _choices(own, paper),
+    }
 
 
 def _claim(row: dict, decided: pd.DataFrame, scale: str) -> dict:

@@ -161,9 +161,11 @@ def half_width(summary: Summary, trials: int) -> float:
     return quantile * summary.std * math.sqrt(1.0 / n + 1.0 / trials)
 
 
-def judge(
-    metric: str, method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
-) -> str:
+Summaries, Targets = Mapping[str, Summary], Mapping[str, Published]
+"""Of methods, by their names."""
+
+
+def judge(metric: str, method: str, ours: Summaries, published: Targets) -> str:
     """Return the verdict on the published number of a method; only times need the other methods.
 
     `published-na` where the paper prints none, `not-run` for a time whose counterpart is missing.
@@ -186,9 +188,7 @@ def judge(
     return COMPATIBLE if abs(difference) <= half else BETTER if difference < 0 else WORSE
 
 
-def _judge_ratio(
-    method: str, ours: Mapping[str, Summary], published: Mapping[str, Published]
-) -> str:
+def _judge_ratio(method: str, ours: Summaries, published: Targets) -> str:
     """Judge a time by its ratio to that of the slowest published method (the slowest: the fastest).
 
     It is compatible within a factor of two of the published ratio, or farther in its direction.

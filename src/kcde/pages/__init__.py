@@ -71,11 +71,7 @@ _HYPOTHESES = {
 }
 """Row of a hypothesis to what readers see, where the scores do not name both models."""
 
-_VARIANTS: dict[str, str] = {
-    "test-rows": "test rows only",
-    "slice": "shown pair only",
-    EXACT_DRAWS: "better draws",
-}
+_VARIANTS = {"test-rows": "test rows only", "slice": "shown pair only", EXACT_DRAWS: "better draws"}
 """Variants that a table names, because the name of the method does not show them."""
 
 

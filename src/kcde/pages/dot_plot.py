@@ -18,12 +18,7 @@ _NARROW = 0.1  # nats, range with long numbers
 
 
 def draw(
-    artefact: Artefact,
-    table: pd.DataFrame,
-    stem: Path,
-    *,
-    one_axis: bool = False,
-    through: bool = False,
+    artefact: Artefact, table: pd.DataFrame, stem: Path, *, one_axis=False, through=False
 ) -> None:
     """Draw the primary metric of a table: a panel for each data set, a row for each method.
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
@@ -156,9 +156,8 @@ def _shift(metric: str, cells: pd.DataFrame) -> list[str]:
     return [above, significant(difference.median()), probability(p_value)]
 
 
-def importance_sampling(table: pd.DataFrame) -> list[str]:
+def importance_sampling(table: pd.DataFrame) -> Iterator[str]:
     """Say which normalisers are computed by sampling, and how far quadrature differs."""
-    sentences = []
     draws = table[table["metric"] == "importance_samples"]
     errors = table[table["metric"] == "importance_error"].dropna(subset="mean")
     # A variation (`KCEF-LL`) is counted with its method.
@@ -166,10 +165,9 @@ def importance_sampling(table: pd.DataFrame) -> list[str]:
     for method, own in draws.groupby(families[0], sort=False):
         drawn = " or ".join(sorted({f"{value:.0f}" for value in own["mean"]}, key=int))
         by = f"computed by importance sampling with {drawn} draws"
-        sentences.append(f"{method}'s normaliser is {by}.")
+        yield f"{method}'s normaliser is {by}."
         if len(here := errors[families[1] == method]):
             worst = here.loc[here["mean"].abs().idxmax()]
             place = f"{worst['dataset']}, {display(worst['method'])}"
             most = f"{abs(worst['mean']):.2g} nats ({place})"
-            sentences.append(f"Against quadrature the mean over splits differs by at most {most}.")
-    return sentences
+            yield f"Against quadrature the mean over splits differs by at most {most}."

@@ -136,12 +136,7 @@ def marker(method: str) -> str:
 
 @contextmanager
 def figure(
-    width: float,
-    height: float,
-    columns: int = 1,
-    rows: int = 1,
-    stem: Path | None = None,
-    **options,
+    width: float, height: float, columns=1, rows=1, stem: Path | None = None, **options
 ) -> Iterator[tuple]:
     """Yield a new figure and its axes under the common style, as `page` does.
 
@@ -219,10 +214,15 @@ def legend_above(made, handles: Sequence, columns: int = 0) -> None:
 
 
 def key(label: str, **look):
-    """Return an entry of a legend: a line, or with `linestyle="none"` a marker, of this look."""
+    """Return an entry of a legend: a line of this look."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], label=label, **{"linewidth": 1.2, "markersize": 4, **look})
+
+
+def mark(label: str, marker: str, **look):
+    """Return an entry of a legend: a marker without a line, grey unless the look says another."""
+    return key(label, marker=marker, **{"linestyle": "none", "color": GREY, **look})
 
 
 def _layout():

@@ -6,7 +6,7 @@ scorecard and command line find it there. Such a file has, in this order: data, 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -97,7 +97,7 @@ Page = Callable[["Artefact", pd.DataFrame], list[str]]
 Measure = Callable[[pd.DataFrame, list[Path]], pd.DataFrame]
 """Returns scores with those added that follow from the arrays beside their files."""
 
-Remarks = Callable[[pd.DataFrame], list[str]]
+Remarks = Callable[[pd.DataFrame], Iterable[str]]
 """Returns of the tracked CSV whole sentences for the details of the page."""
 
 

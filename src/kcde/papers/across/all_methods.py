@@ -10,7 +10,7 @@ of which a single exploding split can dominate.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
@@ -155,8 +155,8 @@ def _beyond_likelihood(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found, columns=[*COVERAGES, "crps", "crps_rank"]).rename_axis(_CELL)
 
 
-def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[dict]:
-    """Return the rows of one data set."""
+def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> Iterator[dict]:
+    """Yield the rows of one data set."""
     here = scores[scores["dataset"] == dataset]
     here = here.assign(value=here["value"].where(here["status"] == "ok"))
     compared, medians = ranked(values), values.median()
@@ -165,33 +165,27 @@ def _of_a_set(scores: pd.DataFrame, dataset: str, values: pd.DataFrame) -> list[
     summaries = {name: verdicts.summarise(own["value"], "nats") for name, own in owned.items()}
     sound = [name for name in compared if not summaries[name].unreliable]
     first = in_order(ranks[sound or compared], medians)[0]
-    rows = []
     for name, summary in summaries.items():
         own, both = owned[name], values[[name, first]].to_numpy().T
         corrected = paired_t_test(*both, HALVES).p_value
-        rows.append(
-            {
-                "dataset": dataset,
-                "method": name,
-                "variant": own["variant"].iloc[0],
-                "n_train": own["n_train"].iloc[0],
-                **{key: getattr(summary, key) for key in _NUMBERS},
-                "rank": ranks.get(name, np.nan),
-                "excess": medians[name] - medians[compared].min(),
-                "best": name in sound and corrected >= SIGNIFICANCE,
-                "p_value": paired_wilcoxon(*both).p_value,
-                "seconds": pages.round_to_half_decade(own["seconds"].median()),
-                "p_value_corrected": corrected,
-                "capped": medians[name],
-                "over_marginal": medians[name] - medians.get(MARGINAL, np.nan),
-            }
-        )
-    return rows
+        yield {
+            "dataset": dataset,
+            "method": name,
+            "variant": own["variant"].iloc[0],
+            "n_train": own["n_train"].iloc[0],
+            **{key: getattr(summary, key) for key in _NUMBERS},
+            "rank": ranks.get(name, np.nan),
+            "excess": medians[name] - medians[compared].min(),
+            "best": name in sound and corrected >= SIGNIFICANCE,
+            "p_value": paired_wilcoxon(*both).p_value,
+            "seconds": pages.round_to_half_decade(own["seconds"].median()),
+            "p_value_corrected": corrected,
+            "capped": medians[name],
+            "over_marginal": medians[name] - medians.get(MARGINAL, np.nan),
+        }
 
 
-def _of_all_sets(
-    cells: pd.DataFrame, by_set: dict[str, pd.DataFrame], scores: pd.DataFrame
-) -> list[dict]:
+def _of_all_sets(cells: pd.DataFrame, by_set: dict, scores: pd.DataFrame) -> list[dict]:
     """Return the rows of ranked methods and of pairs, over the sets on which all were fitted."""
     methods = ranked(dict.fromkeys(cells["method"]))
     common = [name for name, values in by_set.items() if set(methods) <= set(values)]
@@ -199,10 +193,8 @@ def _of_all_sets(
         return []
     cells = cells[cells["dataset"].isin(common)]
     arrays = [{name: own[name].to_numpy() for name in methods} for own in map(by_set.get, common)]
-    wide, medians = (
-        cells.pivot(index="dataset", columns="method", values=value).loc[common, methods]
-        for value in ("rank", "capped")
-    )
+    both = cells.pivot(index="dataset", columns="method", values=["rank", "capped"]).loc[common]
+    wide, medians = both["rank"][methods], both["capped"][methods]
     first = in_order(wide.mean(), medians.mean())[0]
     rivals = [(name, first) for name in methods if name != first]
     adjusted = _tested({pair: _shift(arrays, *pair) for pair in rivals})
@@ -317,10 +309,10 @@ def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
     won = {pair: f"{row.wins:.0f} – {row.losses:.0f}" for pair, row in pairs.iterrows()}
     won |= {pair: f"**{won[pair]}**" for pair in pairs.index[pairs["p_value"] < SIGNIFICANCE]}
     matrix = [[display(one), *(won.get((one, other), "") for other in own)] for one in own]
-    parts = [
+    return [
         f"# {artefact.name}: {artefact.text.title}",
         answer(frame),
-        _by_rank(methods) if len(methods) else "",
+        *([_by_rank(methods)] if len(methods) else []),
         f"![{artefact.text.title}]({artefact.name}.png)",
         f"{artefact.text.caption} {over}.",
         *details(artefact, ()),
@@ -335,7 +327,6 @@ def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
         "of the column, by the corrected test over splits. **Bold**: different by the test over "
         "sets, adjusted for all pairs.",
     ]
-    return list(filter(None, parts))
 
 
 def _known(form: str):
@@ -421,10 +412,9 @@ def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         axes.set_xlabel("data sets, by training rows →")
-        mark = {"linestyle": "none", "markersize": 4}
-        keys = [style.key("not significantly above the best", marker="s", color=style.BLUE, **mark)]
-        keys.append(style.key("> 5% of splits failed", marker="x", color=style.BLACK, **mark))
-        style.legend_above(made, keys)
+        best = style.mark("not significantly above the best", "s", color=style.BLUE)
+        failed = style.mark("> 5% of splits failed", "x", color=style.BLACK)
+        style.legend_above(made, [best, failed])
         scale = made.colorbar(image, location="top", shrink=0.55, aspect=45, pad=0.015)
         scale.set_label("median over splits above the lowest of the set (nats)", fontsize=8)
         scale.set_ticks([0.0, 0.25, 0.5, 0.75, _MOST], labels=["0", ".25", ".5", ".75", "≥ 1"])

@@ -1,5 +1,6 @@
 """large_n and larger_sets: a known density to a million rows, real sets of 1,000 to 10,000."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -74,22 +75,13 @@ def _draw_cost(axes, panel: pd.DataFrame) -> None:
     axes.set(xscale="log", yscale="log")
 
 
-LARGE_N = Artefact(
-    __name__,
-    name="large_n",
-    shows={"large_n": {}},
-    tolerance=verdicts.SINGLE,
-    build=build_large_n,
-    draw=draw_large_n,
-    remarks=remarks,
-)
+_MORE = {"remarks": remarks, "tolerance": verdicts.SINGLE}
+LARGE_N = Artefact(__name__, {"large_n": {}}, build_large_n, draw_large_n, name="large_n", **_MORE)
 
 
-_SAME_TEST_ROWS = {"parkinsons-people": "parkinsons"}
-_TITLES = {
-    "parkinsons-people": "parkinsons, folds by person",
-    "metro-traffic-substitute": "traffic",
-}
+_PEOPLE = "parkinsons-people"
+_SAME_TEST_ROWS = {_PEOPLE: "parkinsons"}
+_TITLES = {_PEOPLE: "parkinsons, folds by person", "metro-traffic-substitute": "traffic"}
 _LEGEND = ["●  mean, line: lowest to highest split", "▸  beyond the axis"]
 _LEGEND += ["not fitted: over a minute planned", "blank: no folds by person"]
 _METRICS = (NLL, CRPS, *COVERAGES)
@@ -136,11 +128,10 @@ def _of_method(own: pd.DataFrame, by_quadrature: bool) -> list[dict]:
     return [*rows, {"series": _SECONDS, "stat": "median", "y": seconds, "n": splits}]
 
 
-def below(frame: pd.DataFrame) -> list[str]:
-    """Return a table for each data set, its methods by likelihood."""
+def below(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield a table for each data set, its methods by likelihood."""
     coverages = [f"coverage of {level:.0%}" for level in COVERAGES.values()]
     forms = [".3f", *[".0%"] * len(COVERAGES), "g"]
-    said = []
     for dataset, here in frame.groupby("panel", sort=False):
         fitted = here[here["stat"] != _SKIPPED]
         wide = fitted.pivot(index="method", columns="series", values="y")
@@ -154,8 +145,7 @@ def below(frame: pd.DataFrame) -> list[str]:
             planned = f"not fitted: planned at {float(f'{row.y / 60:.1g}'):g} min"
             rows.append([display(row.method), *["–"] * (2 + len(COVERAGES)), planned])
         n = f"{_TITLES.get(dataset, dataset)}, at most {here['x'].max():.0f} training rows"
-        said.append(pipe_table([n, "nats", "CRPS", *coverages, "seconds"], rows))
-    return said
+        yield pipe_table([n, "nats", "CRPS", *coverages, "seconds"], rows)
 
 
 def draw(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:

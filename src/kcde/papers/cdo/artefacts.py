@@ -5,7 +5,7 @@ the statistics are rows of the tracked CSV (`box_rows`); a method is a row of th
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -78,14 +78,13 @@ def box_keys(*more) -> list:
     from matplotlib.patches import Patch
 
     edge = {"edgecolor": style.GREY, "linewidth": 0.8}
-    none = {"linestyle": "none", "color": style.GREY}
     return [
         Patch(label="quartiles, as published", facecolor=to_rgba(style.GREY, 0.25), **edge),
         Patch(label="quartiles, ours", facecolor="none", **edge),
-        style.key("median", marker="|", mew=1.6, markersize=7, **none),
-        style.key("mean", marker="o", markersize=2.2, **none),
+        style.mark("median", "|", mew=1.6, markersize=7),
+        style.mark("mean", "o", markersize=2.2),
         style.key("within 1.5 box lengths", color=style.GREY, linewidth=0.8),
-        style.key("values beyond", marker="o", markersize=1.8, fillstyle="none", mew=0.5, **none),
+        style.mark("values beyond", "o", markersize=1.8, fillstyle="none", mew=0.5),
         *more,
     ]
 
@@ -144,16 +143,10 @@ def draw_boxes(axes, panel: pd.DataFrame, methods: Sequence[str], cells: pd.Data
         edge = {"edgecolor": colour, "facecolor": face if variant == AS_PUBLISHED else "none"}
         dot = {"marker": "o", "mfc": colour, "mec": colour, "markersize": 2.2, "zorder": 4}
         ring = {"marker": "o", "mfc": "none", "mec": colour, "markersize": 1.4, "mew": 0.4}
-        axes.bxp(
-            [{name: y[stat] for stat, name in _STATS.items()} | {"fliers": outliers}],
-            positions=[row],
-            boxprops=edge | {"linewidth": 0.8},
-            whiskerprops=thin,
-            medianprops=thin | {"linewidth": 1.6},
-            meanprops=dot,
-            flierprops=ring,
-            **_BOX,
-        )
+        stats = {name: y[stat] for stat, name in _STATS.items()} | {"fliers": outliers}
+        looks = {"boxprops": edge | {"linewidth": 0.8}, "whiskerprops": thin, "meanprops": dot}
+        looks |= {"medianprops": thin | {"linewidth": 1.6}, "flierprops": ring}
+        axes.bxp([stats], positions=[row], **looks, **_BOX)
 
 
 _WEIGHTS = ("signed", "constrained", "projected")
@@ -263,8 +256,8 @@ def draw_fig4(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
         lines = frame.loc[frame["stat"] == LINE, "series"].unique()
         more = [style.key(name, **_LOOKS[name]) for name in lines]
         if (frame["stat"] == READ_OFF).any():
-            ring = {"marker": "o", "markersize": 6, "fillstyle": "none", "color": style.GREY}
-            more.append(style.key("published, read off within ±0.003", linestyle="none", **ring))
+            ring = {"markersize": 6, "fillstyle": "none"}
+            more.append(style.mark("published, read off within ±0.003", "o", **ring))
         style.legend_above(made, box_keys(*more), columns=4)
 
 
@@ -364,8 +357,7 @@ def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     outputs, the median over the inputs, averaged over the splits. Names with an ending of `VIEWS`
     have the other views. PEMS-SF is one row of the stat `not_run` where it was not run.
     """
-    order = {name: k for k, name in enumerate(artefact.methods)}
-    files = sorted(files, key=lambda path: order.get(path.stem, len(order)))
+    files = sorted(files, key=lambda path: [*artefact.methods, path.stem].index(path.stem))
     there = [path for path in files if path.with_suffix(".npz").exists()]
     if not there:
         raise FileNotFoundError(f"no arrays at {files[0].with_suffix('.npz')}")
@@ -392,8 +384,8 @@ def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
-def _days(dataset: str, found: Mapping[str, Mapping], known: Mapping[str, str]) -> list[dict]:
-    """Return the first three days of the first split, `x` in hours since they begin.
+def _days(dataset: str, found: Mapping[str, Mapping], known: Mapping[str, str]) -> Iterator[dict]:
+    """Yield the first three days of the first split, `x` in hours since they begin.
 
     Rows of kind `histogram` have a slot from `x` to `x_right`, a bin from `y_low` to `y_high`, the
     share of the slot's test outputs in `y` and their number in `n`. Rows of kind `curve` have the
@@ -404,27 +396,25 @@ def _days(dataset: str, found: Mapping[str, Mapping], known: Mapping[str, str]) 
     days, times = (np.unique(column, return_inverse=True) for column in arrays["inputs"][0].T[:2])
     width = _HOURS / len(times[0])
     hours = _HOURS * days[1].reshape(-1) + width * times[1].reshape(-1)
-    shown, edges, rows = np.flatnonzero(hours < len(DAYS) * _HOURS), arrays["edges"], []
+    shown, edges = np.flatnonzero(hours < len(DAYS) * _HOURS), arrays["edges"]
     for place in shown:
         slot = {"panel": panel, "kind": "histogram", "method": TEST, "x": hours[place]}
         counts = arrays["histogram"][place]
         for k in np.flatnonzero(counts):
             ends = {"y": counts[k] / counts.sum(), "y_low": edges[k], "y_high": edges[k + 1]}
-            rows.append(slot | {"x_right": hours[place] + width, "n": int(counts[k])} | ends)
+            yield slot | {"x_right": hours[place] + width, "n": int(counts[k])} | ends
     curve = {"panel": panel, "kind": "curve"}
     for place in shown:
         y = {"method": TEST, "series": "test mean", "y": arrays["test_mean"][0, place]}
-        rows.append(curve | {"x": hours[place] + width / 2} | y)
+        yield curve | {"x": hours[place] + width / 2} | y
     curve |= {"method": METHOD, "variant": known.get(METHOD), "series": "mean ± 2 sd"}
     for place in shown if METHOD in found else ():
         mean, reach = arrays["mean"][0, place], 2.0 * arrays["std"][0, place]
         band = {"y": mean, "y_low": mean - reach, "y_high": mean + reach}
-        rows.append(curve | {"x": hours[place] + width / 2} | band)
-    return rows
+        yield curve | {"x": hours[place] + width / 2} | band
 
 
-def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
-    rows = []
+def _errors(dataset: str, known: dict, arrays: Mapping) -> Iterator[dict]:
     of_all_days = ~arrays["thinned"]
     for view, splits in ((HONEST, of_all_days), (NOTEBOOK, of_all_days), (THINNED, ~of_all_days)):
         for quantity, name in _ESTIMATES.items() if splits.any() else ():
@@ -433,8 +423,7 @@ def _errors(dataset: str, known: dict, arrays: Mapping) -> list[dict]:
             kept = np.isfinite(tested) & (tested > 0.0)
             errors = np.abs(arrays[name][splits][kept] / tested[kept] - 1.0)
             same = {"panel": f"{dataset} {quantity}{view}", "series": f"error of the {quantity}"}
-            rows += box_rows(errors, known | same)
-    return rows
+            yield from box_rows(errors, known | same)
 
 
 def draw_fig5(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:

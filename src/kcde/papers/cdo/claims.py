@@ -47,9 +47,7 @@ def folds(scores: pd.DataFrame) -> pd.DataFrame:
     return under(scores[scores["dataset"] == ROUGH_TERRAIN], protocol=FOLDS)
 
 
-def smallest(
-    scores: pd.DataFrame, gp: str = "GP", test: str = AMENDED, own_definitions: bool = False
-) -> Iterator[Check]:
+def smallest(scores: pd.DataFrame, gp="GP", test=AMENDED, own_definitions=False) -> Iterator[Check]:
     """C1: CDO has the smallest error on rough terrain, by paired t-tests over the folds.
 
     They are corrected for the training rows that folds share. As amended, tuned Gaussian processes
@@ -71,9 +69,7 @@ def smallest(
         yield Check(f"significantly below {display(name)}", bool(below), unless=unless, said=said)
 
 
-def lscde_far_worse(
-    scores: pd.DataFrame, test: str = AMENDED, on_terrain: str = "LSCDE"
-) -> Iterator[Check]:
+def lscde_far_worse(scores: pd.DataFrame, test=AMENDED, on_terrain="LSCDE") -> Iterator[Check]:
     """C2: LSCDE's error on rough terrain is above five times every other's; first, CDO's."""
     here = folds(scores)
     worst = _errors(here, on_terrain, CENTRED, ROUGH_TERRAIN)

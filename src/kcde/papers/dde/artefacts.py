@@ -269,8 +269,8 @@ def draw_cost(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
                 style.panel_title(one, next(letters), title)
             row[0].set_ylabel(label)
         keys = [style.key(words, marker="o", **_look(m)) for m, (words, _) in _COSTLY.items()]
-        hollow = {"color": style.GREY, "linestyle": "none", "marker": "o", "fillstyle": "none"}
-        keys.append(style.key("not run: what the system of exact KEF needs", **hollow))
+        needs = "not run: what the system of exact KEF needs"
+        keys.append(style.mark(needs, "o", fillstyle="none"))
         style.legend_above(made, keys, columns=3)
 
 
@@ -336,15 +336,11 @@ def draw_table1(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
             style.panel_title(one, letter, _PANELS[metric])
         axes[0].set_yticks([*places.values()], [f"{name}: {display(m)}" for name, m in rows])
         axes[0].set_ylim(last + 0.6, -0.6)
-        mark = {"color": style.GREY, "linestyle": "none"}
         bar = "± standard error (of two seeds: their range)"
-        keys = [
-            style.key("our mean", marker="o", **mark),
-            style.key(bar, color=style.GREY, linewidth=2.4),
-            style.key("published", marker="o", markerfacecolor="white", **mark),
-            style.key("mean below 0", marker="<", **mark),
-        ]
-        style.legend_above(made, keys[: 4 if (shown["mean"] <= 0.0).any() else 3])
+        keys = [style.mark("our mean", "o"), style.key(bar, color=style.GREY, linewidth=2.4)]
+        keys.append(style.mark("published", "o", markerfacecolor="white"))
+        keys += [style.mark("mean below 0", "<")] if (shown["mean"] <= 0.0).any() else []
+        style.legend_above(made, keys)
 
 
 def _draw_cell(axes, place: float, cell) -> None:
@@ -571,7 +567,6 @@ def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
     """Draw the gap of the loss beside the gain on test rows."""
     datasets = list(table.loc[table["metric"] == GAP, "dataset"].unique())
     height = 1.1 + 0.19 * max(len(datasets), 4)
-    grey = {"linestyle": "none", "color": style.GREY}
     keys = [style.key("± 2 standard errors", color=style.GREY)]
     with style.figure(style.PAGE, height, columns=2, sharey=True, stem=stem) as (made, axes):
         for method, shift in zip(_MARKS, (-0.15, 0.15), strict=True):
@@ -582,8 +577,8 @@ def draw_optimum(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None:
                 look = {"color": colour, "ms": 4, "mfc": _FACES.get(metric, colour)}
                 reach = 2.0 * own["stderr"].fillna(0.0) if metric in (GAP, GAIN) else None
                 one.errorbar(own["median"], at, xerr=reach, fmt=mark, elinewidth=1.0, **look)
-            keys.append(style.key(_MARKS[method], marker=mark, **grey))
-        keys.append(style.key("optimum under a held-out penalty", marker="o", mfc="white", **grey))
+            keys.append(style.mark(_MARKS[method], mark))
+        keys.append(style.mark("optimum under a held-out penalty", "o", mfc="white"))
         style.legend_above(made, keys, columns=2)
         titles = ("Training loss above the optimum", "Test NLL: DDE minus optimum")
         for one, letter, title in zip(axes, "ab", titles, strict=True):

@@ -289,9 +289,7 @@ def modes_covered(scores: pd.DataFrame, test: str = "limits") -> Iterator[Check]
             yield Check(what, float(low), at_least=0.5 * whole, unless=unless)
 
 
-def sampler_converges(
-    scores: pd.DataFrame, to_plateau: bool = True, least: int = _SEEDS
-) -> Iterator[Check]:
+def sampler_converges(scores: pd.DataFrame, to_plateau=True, least=_SEEDS) -> Iterator[Check]:
     """D5: the biased MMD² falls with the iterations, until it is flat, and to a tenth of its first.
 
     By medians over the seeds; one that diverged did not converge, and fewer than `least` decide

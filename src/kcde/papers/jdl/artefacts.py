@@ -24,12 +24,8 @@ from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact, Build, Draw
 from kcde.papers.jdl import claims
 
 _THIN = {"linestyle": (0, (2, 1)), "linewidth": 0.7}
-_DASHES = {
-    claims.SCHEDULED: "-",
-    claims.THROUGHOUT: ":",
-    claims.CONSTRAINED: "--",
-    claims.BASELINE: (0, (6, 2)),
-}
+_DASHES = {claims.SCHEDULED: "-", claims.THROUGHOUT: ":", claims.CONSTRAINED: "--"}
+_DASHES |= {claims.BASELINE: (0, (6, 2))}
 _APART = 0.012
 """Share of the width between the quantiles of two methods at the same n."""
 
@@ -139,8 +135,7 @@ def _keys(kept: pd.DataFrame, spec: PlotSpec) -> list:
     if spec.average:
         found.append(style.key("mean of the repetitions", color=style.GREY, **_THIN))
     if spec.band and shown.loc[shown["series"] == claims.SCHEDULED, "y_low"].notna().any():
-        look = {"linestyle": "none", "marker": "|", "markersize": 9}
-        found.append(style.key("5% to 95% of the repetitions", color=style.GREY, **look))
+        found.append(style.mark("5% to 95% of the repetitions", "|", markersize=9))
     return found
 
 
@@ -222,11 +217,7 @@ _PAIRS, _FEASIBLE = "pairs with $1+h<0$", "fits of CME for which (33) is feasibl
 
 
 def _curves(
-    metric: str,
-    experiment: str = claims.MOMENTS,
-    arrange: Callable = claims.panels,
-    ignoring: str = "",
-    **how,
+    metric: str, experiment=claims.MOMENTS, arrange: Callable = claims.panels, ignoring="", **how
 ) -> Build:
     """Return the `build` of curves of a metric, or where that is "" of seconds.
 
@@ -313,7 +304,7 @@ def _of_structure(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     cme = tidied[tidied["method"].eq("CME") & ~tidied["constrained"]]
     # Where the claim holds the share is 0, as above.
     feasible = cme["value"].where(cme["metric"] != claims.INFEASIBLE, 1.0 - cme["value"])
-    found = claims.rows(joint, claims.VIOLATIONS, scale=100.0)
+    found = [*claims.rows(joint, claims.VIOLATIONS, scale=100.0)]
     found += claims.rows(cme.assign(value=feasible), claims.INFEASIBLE, scale=100.0)
     return claims.frame(found)
 
@@ -552,8 +543,7 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None
         axes[0, 0].set(yscale="log", ylabel=LOSS_LABEL)
         drawn = dict.fromkeys(_KINDS[name] for name in _KINDS if name in set(frame["series"]))
         keys = [style.key(name, color=colour, linestyle=line) for name, colour, line in drawn]
-        dot = {"marker": ".", "markersize": 3, "linestyle": "none"}
-        keys.append(style.key("one matrix", color=style.GREY, **dot))
+        keys.append(style.mark("one matrix", ".", markersize=3))
         keys.append(style.key(f"geometric mean of {_NEIGHBOURS} neighbours", color=style.GREY))
         style.legend_above(made, keys, columns=4)
 

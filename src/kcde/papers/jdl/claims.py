@@ -8,6 +8,7 @@ or validate, and fit it under settings of `constrained` and `tolerance`.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 
 import numpy as np
@@ -102,12 +103,7 @@ def timed(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_repetition(
-    tidied: pd.DataFrame,
-    metric: str,
-    method: str,
-    d: int,
-    constrained: bool = False,
-    tolerance: float | None = None,
+    tidied: pd.DataFrame, metric: str, method: str, d: int, constrained=False, tolerance=None
 ) -> pd.DataFrame:
     """Return a metric of a method by repetition (rows, ascending) and n (columns, ascending).
 
@@ -155,15 +151,14 @@ def by_tolerance(tidied: pd.DataFrame) -> pd.DataFrame:
 
 
 def rows(
-    placed: pd.DataFrame, metric: str, scale: float = 1.0, stats: tuple = (MEAN,), failed=True
-) -> list[dict]:
-    """Return the rows of a tracked CSV for one metric of fits with `panel` and `series`.
+    placed: pd.DataFrame, metric: str, scale=1.0, stats=(MEAN,), failed=True
+) -> Iterator[dict]:
+    """Yield the rows of a tracked CSV for one metric of fits with `panel` and `series`.
 
     For each panel, method, series and n (`x`) a row per stat, with the number of repetitions in
     `n`; then, if wanted, `FAILED` where there are such. A maximum grows with the repetitions: it is
     over those that the curve has at every n.
     """
-    found = []
     keys = ["panel", "method", "variant", "series", "n"]
     reached = placed.groupby([*keys[:-1], "split"])["n"].transform("nunique")
     at_every_n = reached == placed.groupby(keys[:-1])["n"].transform("nunique")
@@ -176,11 +171,9 @@ def rows(
         for stat in stats if len(values) else ():
             taken = values[at_every_n[values.index]] if stat == MOST else values
             curve = {"kind": "curve", "stat": stat, "y": taken.agg(stat), "n": len(taken)}
-            found.append(names | curve | {"y_low": low, "y_high": high})
+            yield names | curve | {"y_low": low, "y_high": high}
         if failed and len(values) < tried:
-            lost = {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
-            found.append(names | lost)
-    return found
+            yield names | {"kind": FAILED, "stat": FAILED, "y": tried - len(values), "n": tried}
 
 
 def timing_rows(placed: pd.DataFrame) -> list[dict]:
@@ -208,7 +201,7 @@ def baseline(placed: pd.DataFrame, metric: str) -> list[dict]:
     ]
 
 
-def frame(found: Sequence[dict]) -> pd.DataFrame:
+def frame(found: Iterable[dict]) -> pd.DataFrame:
     """Return rows as the frame of a tracked CSV: curves by panel, method, series and n."""
     return pd.DataFrame(found, columns=FIGURE_COLUMNS).dropna(subset="y", ignore_index=True)
 
@@ -326,11 +319,7 @@ def _lower(first: pd.DataFrame, second: pd.DataFrame, statistic: str, test: str)
 
 
 def ordered(
-    scores: pd.DataFrame,
-    sizes: Sequence[int] = PAIRED_SIZES,
-    statistic: str = GEOMETRIC,
-    every: bool = False,
-    test: str = T_TEST,
+    scores: pd.DataFrame, sizes=PAIRED_SIZES, statistic=GEOMETRIC, every=False, test=T_TEST
 ) -> Iterator[Check]:
     """J1: JPDL has lower losses than JDL, and JDL than CME, at each d, also with constraints."""
     tidied, pairs = tidy(scores, MOMENTS), []
@@ -393,11 +382,9 @@ def worse_in_higher_dimensions(
 
     one, _, three = (compared(d, False) for d in DIMENSIONS)
     yield Check(f"{losses}, n = {magnitude(size)}, at d = 3 above d = 1", three, above=one)
-    try:
+    with suppress(Missing):
         one, _, three = (compared(d, True) for d in DIMENSIONS)
         yield Check("with constraints, which do not decide", three, said=f"at d = 1 {one:.4g}")
-    except Missing:
-        pass
 
 
 def inverse_to_sample_size(scores: pd.DataFrame) -> Iterator[Check]:
@@ -427,7 +414,7 @@ def falls_at_the_tightest(scores: pd.DataFrame, statistic: str = MAXIMUM) -> Ite
 
 
 def mitigated_by_constraints(
-    scores: pd.DataFrame, statistic: str = GEOMETRIC, every: bool = False, test: str = T_TEST
+    scores: pd.DataFrame, statistic=GEOMETRIC, every=False, test=T_TEST
 ) -> Iterator[Check]:
     """J7: constraints make CME's normalisation error smaller at each d, pooled over n."""
     tidied, pairs = tidy(scores, MOMENTS), []
@@ -685,7 +672,7 @@ def fewer_negative(scores: pd.DataFrame) -> Iterator[Check]:
 
 
 def comparable_seconds(
-    scores: pd.DataFrame, timing: str = WITH_FACTORS, at_every_size: bool = False
+    scores: pd.DataFrame, timing=WITH_FACTORS, at_every_size=False
 ) -> Iterator[Check]:
     """J12: constrained CME takes half to twice the time of JDL at every size, KLR more than JDL.
 
@@ -715,9 +702,7 @@ def few_violations(scores: pd.DataFrame) -> Iterator[Check]:
         yield Check(what, float(shares[name].mean()), below=1e-3, part=f"section {section}")
 
 
-def never_feasible(
-    scores: pd.DataFrame, least: float = 0.95, scheduled: bool = False
-) -> Iterator[Check]:
+def never_feasible(scores: pd.DataFrame, least=0.95, scheduled=False) -> Iterator[Check]:
     """J14: for 95% of the fits of CME of each data set no coefficients provably satisfy (33).
 
     Fits without constraints at all tolerances, or at those of the schedule. The proof, see

@@ -91,10 +91,7 @@ def _fixed(scores: pd.DataFrame) -> float:
 
 
 def curves(
-    artefact: Artefact,
-    scores: pd.DataFrame,
-    files: list[Path],
-    views: Sequence[Callable] = (against_n, against_d),
+    artefact: Artefact, scores: pd.DataFrame, files: list[Path], views=(against_n, against_d)
 ) -> pd.DataFrame:
     """Return the frame of a figure with one panel for each view.
 
@@ -142,11 +139,7 @@ _PAIRS = ((FULL, "LSCDE-F"), (FULL, "NADE"), ("KCEF-M", "LSCDE-M"), ("KCEF-M", "
 
 
 def completed(
-    scores: pd.DataFrame,
-    view: Callable,
-    methods: Sequence[str],
-    wanted: Sequence[int],
-    at_least: int = 1,
+    scores: pd.DataFrame, view: Callable, methods: Sequence[str], wanted: Sequence[int], at_least=1
 ) -> dict[str, pd.DataFrame]:
     """Return the methods' curves on the runs, and at the n or d, that all of them have.
 
@@ -162,7 +155,7 @@ def completed(
     return {name: joined[name] for name in methods}
 
 
-def in_dependence(scores: pd.DataFrame, first: str, second: str, at_least: int = 1) -> pd.DataFrame:
+def in_dependence(scores: pd.DataFrame, first: str, second: str, at_least=1) -> pd.DataFrame:
     """Return first minus second as a fraction of the attainable dependence, by run and d."""
     found = completed(scores, against_d, (first, second), (2, 20), at_least)
     bounds = [against_d(scores, EXACT, name).mean() for name in BOUNDS]
@@ -172,9 +165,7 @@ def in_dependence(scores: pd.DataFrame, first: str, second: str, at_least: int =
     return (found[first] - found[second]) / attainable
 
 
-def converges_faster(
-    scores: pd.DataFrame, by: str = "points", first: bool = False
-) -> Iterator[Check]:
+def converges_faster(scores: pd.DataFrame, by="points", first=False) -> Iterator[Check]:
     """K1: both graphs of KCEF converge faster in n than their counterparts and NADE.
 
     By `points`: KCEF needs fewer to reach 90% of the way from the mean over methods at the smallest
@@ -285,9 +276,7 @@ def nade_like_full(scores: pd.DataFrame, full: str = FULL) -> Iterator[Check]:
     yield Check(f"lead of NADE at d = {lead.index[-1]}", lead.iloc[-1], below=0)
 
 
-def isotropic_drops(
-    scores: pd.DataFrame, full: str = FULL, isotropic: str = ISOTROPIC
-) -> Iterator[Check]:
+def isotropic_drops(scores: pd.DataFrame, full=FULL, isotropic=ISOTROPIC) -> Iterator[Check]:
     """K6: the loss due to an isotropic kernel exceeds 25% at the largest d, and grows with d."""
     drop = in_dependence(scores, full, isotropic, at_least=2)
     last = drop.columns[-1]
@@ -297,9 +286,7 @@ def isotropic_drops(
     yield Check(f"growth from d = 2 to {last}", growth, above=2 * stderr, said=said)
 
 
-def full_like_markov(
-    scores: pd.DataFrame, full: str = FULL, markov: str = "KCEF-M"
-) -> Iterator[Check]:
+def full_like_markov(scores: pd.DataFrame, full=FULL, markov="KCEF-M") -> Iterator[Check]:
     """K13: the Markov graph is less than 25% above the full one at every d."""
     lead = in_dependence(scores, markov, full).mean()
     said = f"at d = {lead.idxmax()}"
@@ -418,12 +405,7 @@ def _on_the_r_sets(scores: pd.DataFrame, method: str, rival: str) -> checks.Pair
 
 
 def _at_least(
-    wanted: int,
-    what: str,
-    found: checks.PairedComparison,
-    test: str,
-    count: Callable,
-    part: str = "",
+    wanted: int, what: str, found: checks.PairedComparison, test: str, count: Callable, part=""
 ) -> Check:
     """Return the check of a count of sets by the corrected test, or by that of signed ranks."""
     signs = found.corrected if test == CORRECTED else found.signs

@@ -351,17 +351,15 @@ def _outside(frame: pd.DataFrame) -> Iterator[tuple[str, float]]:
             yield name, slope
 
 
-def remarks_of_consistency(frame: pd.DataFrame) -> list[str]:
+def remarks_of_consistency(frame: pd.DataFrame) -> Iterator[str]:
     """Say how much was run, and which series are not in the limit that the theorem is about."""
     n, most = frame.loc[frame["stat"] == _QUIET, "x"], frame["n"].max()
-    said = [f"Shown are {most:.0f} repetitions of n from {n.min():.0f} to {n.max():.0f}."]
+    yield f"Shown are {most:.0f} repetitions of n from {n.min():.0f} to {n.max():.0f}."
     for name, slope in _outside(frame):
         gamma, constant = _parts(name)
-        said.append(
-            f"At γ = {gamma:g}, c = {constant} the error without noise falls as n^{slope:.2f} at "
-            f"these n, its limit is n^{claims.limit(gamma):.2f}: this series is no evidence."
-        )
-    return said
+        falls = f"the error without noise falls as n^{slope:.2f} at these n"
+        limit = f"its limit is n^{claims.limit(gamma):.2f}: this series is no evidence"
+        yield f"At γ = {gamma:g}, c = {constant} {falls}, {limit}."
 
 
 def draw_consistency(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
@@ -423,8 +421,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
     name of a diagnostic or an error stands in `stat`, its summary over the `n` seeds in `y`.
     Samples are read from the `.npz` beside each file, the columns to show from its `.json`.
     """
-    order = {name: k for k, name in enumerate(artefact.methods)}
-    files = sorted(files, key=lambda path: order.get(path.stem, len(order)))
+    files = sorted(files, key=lambda path: [*artefact.methods, path.stem].index(path.stem))
     kinds = variants(scores)
     rows = []
     for dataset in dict.fromkeys(path.parent.name for path in files):

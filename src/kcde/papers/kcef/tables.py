@@ -46,9 +46,7 @@ _VERDICTS = {
 _FARTHEST, _CLOSE = 3.0, 2.0  # nats: of ours less published, and of two methods
 
 
-def draw_against(
-    artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple[str, str]
-) -> None:
+def draw_against(artefact: Artefact, table: pd.DataFrame, stem: Path, pair: tuple) -> None:
     """Draw ours less published for each published column.
 
     Rows are data sets on one common axis; the last panel has the difference of a pair of methods,
@@ -75,12 +73,10 @@ def draw_against(
             axes.tick_params(axis="y", length=0)
         grid[0].set_yticks(range(len(datasets)), datasets)
         made.supxlabel("nats; left of 0: ours, or the first method, is better", fontsize=8)
-        none = {"linestyle": "none", "color": style.GREY}
-        dots = {"marker": "o", "linestyle": "none"}
-        keys = [style.key(word, color=colour, **dots) for word, colour in _VERDICTS.items()]
+        keys = [style.mark(word, "o", color=colour) for word, colour in _VERDICTS.items()]
         keys.append(style.key("95% prediction interval", color=style.GREY, linewidth=2.2))
-        keys.append(style.key("median, as splits failed", marker="D", **none))
-        keys.append(style.key("published", marker="o", markerfacecolor="white", **none))
+        keys.append(style.mark("median, as splits failed", "D"))
+        keys.append(style.mark("published", "o", markerfacecolor="white"))
         style.legend_above(made, keys, columns=4)
 
 
@@ -138,19 +134,17 @@ def published_value(dataset: str, method: str = "KCEF") -> float | None:
     return next(iter(values.loc[here, "value"]), None)
 
 
-def nearest_readings(table: pd.DataFrame) -> list[str]:
+def nearest_readings(table: pd.DataFrame) -> Iterator[str]:
     """Say which reading of each choice is nearest to the published means."""
     own = table[table["metric"] == NLL]
     values = own.set_index("dataset")["published_mean"].dropna()
     medians = own.pivot(index="dataset", columns="method", values="median").loc[values.index]
     gaps = medians.sub(values, axis=0).abs()
-    said = []
-    for choice, names in _CHOICES.items():
+    for choice, names in _CHOICES.items() if len(gaps) else ():
         nearest = gaps[[name for name in names if name in gaps]].idxmin(axis=1).value_counts()
         each = ", ".join(f"{name} on {nearest.get(name, 0)}" for name in names)
         at = f"nearest to the published value of {len(gaps)} sets, by our median"
-        said.append(f"By {choice}, {at}: {each}.")
-    return said if len(gaps) else []
+        yield f"By {choice}, {at}: {each}."
 
 
 def nearer_nade(table: pd.DataFrame) -> list[str]:
@@ -332,8 +326,7 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             style.key(f"σ in {line[0].sigma_range}, {line[0].folds} folds", **look)
             for line, look in _lines().items()
         ]
-        square = {"marker": "s", "mfc": "none", "mec": style.BLACK, "linestyle": "none"}
-        keys.append(style.key("as drawn in table 1", **square))
+        keys.append(style.mark("as drawn in table 1", "s", mfc="none", mec=style.BLACK))
         keys.append(style.key("published", color=style.BLACK, linestyle=":"))
         style.legend_above(made, keys, columns=5)
 
