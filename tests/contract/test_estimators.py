@@ -20,7 +20,6 @@ CLASSES = [each for each in map(estimator_class, estimator_names()) if not each.
 
 @pytest.fixture
 def unfitted(fitted):
-    """The class of each density, unfitted, with x and y."""
     model, X, Y = fitted
     return clone(model), X, Y
 
@@ -130,7 +129,6 @@ def estimator(request):
 
 
 def moments(y):
-    """1, y and y²."""
     return array_namespace(y).concat([y**0, y, y**2], axis=1)
 
 

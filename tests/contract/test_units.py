@@ -8,17 +8,14 @@ from contracted import make
 from kcde.estimators import CDO, Conformal, Standardised, estimator_names
 
 FACTOR, SHIFT = 1000.0, 5e3
+MODELS = {name: make(name) for name in estimator_names()}
+MODELS |= {f"Conformal({name})": Conformal(make(name)) for name in ("LSCDE", "KCEF")}
 
 
 def in_two_units(model, X, Y):
-    """A model and its x, fitted in two units."""
     other = X if model.tags.unconditional else X * [1e-3, 2e5] + 7.0
     there = type(model)(**model.get_params(deep=False)).fit(other, FACTOR * Y + SHIFT)
     return (model.fit(X, Y), X), (there, other)
-
-
-MODELS = {name: make(name) for name in estimator_names()}
-MODELS |= {f"Conformal({name})": Conformal(make(name)) for name in ("LSCDE", "KCEF")}
 
 
 @pytest.mark.parametrize("name", MODELS)
