@@ -82,20 +82,12 @@ def _namespace(request):
 
 @pytest.fixture(params=["numpy", "strict", _GPU])
 def xp(request):
-    """Each array namespace the code is written for."""
     return _namespace(request)
 
 
 @pytest.fixture(params=["strict", _GPU])
 def other_xp(request):
-    """Each array namespace but numpy, to be compared with numpy."""
     return _namespace(request)
-
-
-@pytest.fixture
-def host():
-    """Return the function that brings any array to numpy."""
-    return to_numpy
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +130,6 @@ def quickly_compiled():
 
 @pytest.fixture
 def rng():
-    """A generator that is the same in every test."""
     return np.random.default_rng(20180416)
 
 

@@ -52,5 +52,4 @@ def some_pairs(rng, n=30, columns=2, noise=0.4):
 
 
 def densities():
-    """Return the names of all classes that are densities."""
     return [name for name in estimator_names() if estimator_class(name).tags.density]

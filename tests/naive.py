@@ -12,7 +12,6 @@ def slopes(f, at, step=1e-6):
 
 
 def kernel(a, b, sigma):
-    """k(a, b) of the anisotropic Gaussian kernel."""
     return float(np.exp(-0.5 * np.sum(((np.asarray(a) - np.asarray(b)) / sigma) ** 2)))
 
 

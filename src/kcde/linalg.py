@@ -7,19 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import is_numpy_array
 
-from kcde.arrays import (
-    about_largest_rows,
-    array_namespace,
-    as_floating,
-    cholesky,
-    inverse_of_factor,
-    on_device,
-    row_blocks,
-    solve_triangular,
-    take_columns,
-    take_rows,
-    to_numpy,
-)
+from kcde import arrays
 from kcde.memory import require_memory
 
 __all__ = [
@@ -47,12 +35,12 @@ class Factor(NamedTuple):
 
     def solve(self, b):
         """Solve L Lᵀ x = b for b of shape (n,) or (n, k); n² multiplications a column."""
-        half = solve_triangular(self.lower, b)
-        return solve_triangular(self.lower, half, transpose=True, overwrite_b=True)
+        half = arrays.solve_triangular(self.lower, b)
+        return arrays.solve_triangular(self.lower, half, transpose=True, overwrite_b=True)
 
     def inverse_root(self):
         """Return L⁻¹, (n, n), where A was not overwritten; L may be lost. n³/6 multiplications."""
-        return inverse_of_factor(self.lower)
+        return arrays.inverse_of_factor(self.lower)
 
 
 def factor_positive_definite(
@@ -66,10 +54,10 @@ def factor_positive_definite(
     `overwrite`: a float64 matrix in C order is factorised in place; it must be fully symmetric, or
     `refill` write A into it again where a factorisation fails.
     """
-    xp, n, scale = array_namespace(matrix), matrix.shape[0], 0.0
+    xp, n, scale = arrays.array_namespace(matrix), matrix.shape[0], 0.0
     for relative in JITTERS:
         jitter = relative * scale
-        lower = cholesky(matrix, shift + jitter, overwrite=overwrite)
+        lower = arrays.cholesky(matrix, shift + jitter, overwrite=overwrite)
         if lower is not None:
             if jitter:
                 log.warning("added %.3g to the diagonal of a %d x %d matrix", jitter, n, n)
@@ -116,7 +104,7 @@ def symmetric_spectrum(matrix):
 
     Eigenvalues that rounding made negative are set to zero. About 9n³ multiplications.
     """
-    xp = array_namespace(matrix)
+    xp = arrays.array_namespace(matrix)
     n = matrix.shape[0]
     if not bool(xp.all(xp.isfinite(matrix))):
         raise np.linalg.LinAlgError(f"the {n} x {n} matrix has NaN or infinite entries")
@@ -142,7 +130,7 @@ def few_steps(matrix, shift: float) -> int | None:
     number κ the error falls by (√κ - 1)/(√κ + 1) a step, twice that at the start (Golub and Van
     Loan 2013, section 11.3). O(n²) time.
     """
-    xp, n = array_namespace(matrix), matrix.shape[0]
+    xp, n = arrays.array_namespace(matrix), matrix.shape[0]
     largest = float(xp.max(matrix @ xp.ones(n, dtype=matrix.dtype)))
     # Otherwise there is no shift, it takes more than n steps, or is NaN; and the reduction could
     # round to 1, whose logarithm is 0.
@@ -150,9 +138,8 @@ def few_steps(matrix, shift: float) -> int | None:
         return None
     root = math.sqrt((largest + shift) / shift)
     reduction = (root - 1.0) / (root + 1.0)
-    steps = (
-        1 + math.ceil(math.log(2.0 / _CONVERGED) / -math.log(reduction)) if reduction > 0.0 else 1
-    )
+    more = math.log(2.0 / _CONVERGED) / -math.log(reduction) if reduction > 0.0 else 0.0
+    steps = 1 + math.ceil(more)
     return steps if _ROWS_A_STEP * steps <= n else None
 
 
@@ -161,7 +148,7 @@ def conjugate_gradients(matrix, b, shift: float, steps: int):
 
     By Hestenes and Stiefel (1952), each column of b on its own.
     """
-    xp = array_namespace(matrix)
+    xp = arrays.array_namespace(matrix)
     x, residual = xp.zeros_like(b), b
     direction, square = residual, xp.sum(b * b, axis=0)
     for _ in range(steps):
@@ -176,7 +163,7 @@ def conjugate_gradients(matrix, b, shift: float, steps: int):
 
 def _ratio(a, b):
     """Return a/b, and 0 where b is 0: a column that is solved."""
-    xp = array_namespace(a)
+    xp = arrays.array_namespace(a)
     return xp.where(b > 0.0, a / xp.where(b > 0.0, b, xp.ones_like(b)), xp.zeros_like(a))
 
 
@@ -297,9 +284,9 @@ class SchurComplement:
     """
 
     def __init__(self, kernel, X, *, most: int, max_stored: float):
-        X = as_floating(X)
+        X = arrays.as_floating(X)
         self.kernel, self.X, self.most, self._max_stored = kernel, X, most, max_stored
-        self.xp = xp = array_namespace(X)
+        self.xp = xp = arrays.array_namespace(X)
         self.residual = xp.asarray(kernel.diagonal(X), copy=True)
         self.floor = _ROUNDING * float(xp.max(self.residual))
         self.pivots: list[int] = []
@@ -327,8 +314,8 @@ class SchurComplement:
     def factor_rows(self, rows: np.ndarray):
         """Return rows of L, shape (len rows, m)."""
         if self._factor is not None:
-            return take_columns(self._factor[: self.rank, :], rows).T
-        points = take_rows(self.X, rows)
+            return arrays.take_columns(self._factor[: self.rank, :], rows).T
+        points = arrays.take_rows(self.X, rows)
         if not self.rank:
             return self.xp.zeros((len(rows), 0), dtype=points.dtype)
         return self.kernel(points, self.points) @ self.B
@@ -351,16 +338,16 @@ class SchurComplement:
         xp, m, s = self.xp, self.rank, len(pivots)
         # A pivot's row ends with its own column; what follows is rounding.
         left, corner = rows[:, :m], xp.tril(rows[:, m:])
-        inverse = solve_triangular(corner, xp.eye(s, dtype=rows.dtype), transpose=True)
+        inverse = arrays.solve_triangular(corner, xp.eye(s, dtype=rows.dtype), transpose=True)
         new = xp.concat([-self.B @ (left.T @ inverse), inverse])
-        points = take_rows(self.X, np.asarray(pivots))
+        points = arrays.take_rows(self.X, np.asarray(pivots))
         self.points = xp.concat([self.points, points])
         self._reserve(m + s)
         below = xp.zeros((s, m), dtype=rows.dtype)
         self.B = xp.concat([xp.concat([self.B, below]), new], axis=1)
         drops = xp.zeros(s, dtype=rows.dtype)
         width = 2 * s if self.L is not None else m + s
-        for block in row_blocks(self.X.shape[0], width, cached=True, like=self.X):
+        for block in arrays.row_blocks(self.X.shape[0], width, cached=True, like=self.X):
             if self._factor is None:
                 columns = new.T @ self._kernel_at(self.points, block)
             else:
@@ -383,7 +370,7 @@ class SchurComplement:
 
     def _reserve(self, rank: int):
         """Allocate space for `rank` columns, growing by a factor where it is full."""
-        n, factor, device = self.X.shape[0], self._factor, on_device(self.X)
+        n, factor, device = self.X.shape[0], self._factor, arrays.on_device(self.X)
         if factor is None or rank * n > self._max_stored:
             self._factor = None
         elif rank > factor.shape[0]:
@@ -407,14 +394,15 @@ class Candidates:
     """
 
     def __init__(self, schur: SchurComplement, rows: np.ndarray, most: int):
-        kernel, points, left = schur.kernel, take_rows(schur.X, rows), schur.factor_rows(rows)
+        kernel, left = schur.kernel, schur.factor_rows(rows)
+        points = arrays.take_rows(schur.X, rows)
         self._xp = schur.xp
         if is_numpy_array(points):
             prepared, held, self._left = schur.prepared, left.T, left[:, :0]
             at_rows = prepared.take(rows) if prepared else lambda row: kernel(row, points)
             self._values = lambda i: at_rows(points[i : i + 1, :])[0, :]
         else:
-            block, self._left = to_numpy(kernel(points, points) - left @ left.T), left
+            block, self._left = arrays.to_numpy(kernel(points, points) - left @ left.T), left
             held, self._values = np.zeros((0, len(rows))), block.__getitem__
         self._held, self._L = len(held), np.zeros((most + len(held), len(rows)))
         self._L[: self._held, :] = held
@@ -433,7 +421,7 @@ class Candidates:
         """Return the rows of L at the chosen candidates, shape (s, m + s)."""
         chosen = np.asarray(chosen, dtype=np.intp)
         right = self._xp.asarray(self._L[: self._held + len(chosen), chosen].T)
-        return self._xp.concat([take_rows(self._left, chosen), right], axis=1)
+        return self._xp.concat([arrays.take_rows(self._left, chosen), right], axis=1)
 
 
 BLOCK = 32
@@ -466,7 +454,7 @@ class Greedy:
         count = max(schur.X.shape[0] // _SHARE, 256)
         if not is_numpy_array(schur.residual):
             count = min(count, _MOST_ON_DEVICE)
-        rows, self._bound = about_largest_rows(schur.residual, count)
+        rows, self._bound = arrays.about_largest_rows(schur.residual, count)
         return rows
 
     def choose(self, diagonal, floor, step):
@@ -488,9 +476,10 @@ class RandomlyPivoted:
         xp = schur.xp
         cumulative = xp.cumulative_sum(schur.residual)
         levels = xp.asarray(rng.random(BLOCK)) * cumulative[-1]
-        drawn = to_numpy(xp.searchsorted(cumulative, levels, side="right"))
+        drawn = arrays.to_numpy(xp.searchsorted(cumulative, levels, side="right"))
         rows = np.minimum(drawn, schur.X.shape[0] - 1)
-        self._thresholds = rng.random(BLOCK) * to_numpy(take_rows(schur.residual, rows))
+        before = arrays.to_numpy(arrays.take_rows(schur.residual, rows))
+        self._thresholds = rng.random(BLOCK) * before
         self._waiting = iter(range(BLOCK))
         return rows
 
@@ -687,7 +676,7 @@ def _factorise(schur, rule, rng, target: float) -> np.ndarray:
             if float(schur.xp.max(schur.residual)) <= schur.floor:
                 break
             continue
-        more = trace - np.cumsum(to_numpy(schur.extend(pivots, rows)))
+        more = trace - np.cumsum(arrays.to_numpy(schur.extend(pivots, rows)))
         # Subtracting loses digits as the error falls; the diagonal keeps them.
         trace = more[-1] = schur.trace
         errors = np.concatenate([errors, np.maximum(more, 0.0)])
@@ -701,7 +690,7 @@ def _factorise(schur, rule, rng, target: float) -> np.ndarray:
 def _choose_block(schur, rule, candidates: np.ndarray, most: int):
     """Return up to `most` pivots among the candidates and their rows of L, shape (s, m + s)."""
     held, positions = Candidates(schur, candidates, most), []
-    diagonal = np.array(to_numpy(take_rows(schur.residual, candidates)))
+    diagonal = np.array(arrays.to_numpy(arrays.take_rows(schur.residual, candidates)))
     while len(positions) < most:
         i = rule.choose(diagonal, schur.floor, len(positions))
         if i is None:

@@ -86,7 +86,6 @@ def processes(pid):
 
 
 def resident(pid):
-    """Return the bytes that a job holds."""
     with suppress(psutil.NoSuchProcess):
         return sum(process.memory_info().rss for process in processes(pid))
     return 0

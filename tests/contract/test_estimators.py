@@ -20,7 +20,6 @@ CLASSES = [each for each in map(estimator_class, estimator_names()) if not each.
 
 @pytest.fixture
 def unfitted(fitted):
-    """The class of each density, unfitted, with x and y."""
     model, X, Y = fitted
     return clone(model), X, Y
 
@@ -80,14 +79,6 @@ def test_samples_have_the_moments_of_the_density(fitted):
     assert (np.abs(np.sin(draws).mean(axis=1)[:, 0] - mean) < error).all()
 
 
-def test_same_seed_same_bits(fitted, unfitted):
-    first, X, Y = fitted
-    again = unfitted[0].fit(X, Y[:, 0])
-    np.testing.assert_array_equal(first.log_density(X, Y), again.log_density(X, Y))
-    draws = [model.sample(X[:2], 3, np.random.default_rng(5)) for model in (first, again)]
-    np.testing.assert_array_equal(*draws)
-
-
 def test_wrong_shapes_and_values_are_refused(unfitted):
     model, X, Y = unfitted
     for value in (np.nan, np.inf):
@@ -138,7 +129,6 @@ def estimator(request):
 
 
 def moments(y):
-    """1, y and y²."""
     return array_namespace(y).concat([y**0, y, y**2], axis=1)
 
 
@@ -160,13 +150,6 @@ def test_expectations_are_sums_of_weights(estimator, standardize, pairs):
     below = estimator.conditional_probability(lambda y: y <= 3.0, X[:6])
     expected = weights @ (support[:, 0] <= 3.0)
     np.testing.assert_allclose(below, expected, rtol=1e-8, atol=1e-10)
-
-
-def test_paths_equal_single_fits(estimator, pairs):
-    X, Y = pairs
-    for model in estimator.fit_path(X, Y, [1e-4, 0.1]):
-        alone = clone(estimator).set_params(regularization=model.regularization).fit(X, Y)
-        np.testing.assert_array_equal(model.coef_, alone.coef_)
 
 
 def test_draws_are_from_the_support(estimator, pairs, rng):

@@ -15,6 +15,8 @@ FEWER = {
     "NADE": {"hidden_units": 2, "epochs": 4},
     "LikelihoodKCEF": {"folds": 3, "regularization": 1e-3, "bandwidth_y": 0.5},
 }
+MODELS = {name: estimator_class(name)(**FEWER.get(name, {})) for name in GROUPED}
+MODELS["Standardised"] = Standardised(LSCDE())
 WITHOUT = ["GaussianProcess", "ConditionalMAF", "LinearGaussian", "QuantileForest"]
 
 
@@ -81,10 +83,6 @@ def test_calibration_rows_are_of_people_who_were_not_fitted():
     two = np.arange(60) >= 1
     with pytest.raises(ValueError, match="share"):
         kcde.Conformal(LSCDE(), share=0.9).fit(X, Y, groups=two)
-
-
-MODELS = {name: estimator_class(name)(**FEWER.get(name, {})) for name in GROUPED}
-MODELS["Standardised"] = Standardised(LSCDE())
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -23,6 +23,8 @@ BEFORE_FITTING |= {"summarise", "get_metadata_routing", "get_params", "set_param
 
 ONE_Y = {"LikelihoodKCEF", "QuantileForest", "ResidualKDE"}
 make = partial(made, fewer=True)
+COMPOSED = {f"Standardised({name})": Standardised(make(name)) for name in ("LSCDE", "JDL")}
+EVERYTHING = everything(COMPOSED | {"JointDensity": JointDensity(make("LSCDE"))})
 SCALES = [(1e99, 1.0), (1.0, 1e99), (1e30, 1e30), (1e-100, 1.0), (1.0, 1e-100), (1e-300, 1e-300)]
 
 
@@ -32,16 +34,11 @@ def bandwidths(name):
     return [each for each in ("bandwidth_x", "bandwidth_y", "smoothing") if each in known]
 
 
-COMPOSED = {f"Standardised({name})": Standardised(make(name)) for name in ("LSCDE", "JDL")}
-EVERYTHING = everything(COMPOSED | {"JointDensity": JointDensity(make("LSCDE"))})
-
-
 def x_for(estimator, X):
     return X[:, :0] if estimator.tags.unconditional else X
 
 
 def answer(estimator, X, Y):
-    """What a fitted estimator says of some pairs."""
     if estimator.tags.density:
         return to_numpy(estimator.log_density(X, Y))
     ask = estimator.predict_proba if estimator.tags.target == "binary" else estimator.mean

@@ -57,7 +57,6 @@ OF_A_CLASS |= dict.fromkeys(("ConditionalMAF", "ConditionalRealNVP"), BY_DRAWS)
 SLOW = ("CDO", "Defensive", "NADE")
 """Many shapes to compile, or many fits; others are slow in every file, see conftest.py."""
 
-
 OTHERS = {
     "Standardised": Standardised(make("LinearGaussian")),
     "Conformal": Conformal(make("LSCDE")),

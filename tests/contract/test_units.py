@@ -6,20 +6,16 @@ import pytest
 
 from contracted import make
 from kcde.estimators import CDO, Conformal, Standardised, estimator_names
-from kcde.joint import JointDensity
 
 FACTOR, SHIFT = 1000.0, 5e3
+MODELS = {name: make(name) for name in estimator_names()}
+MODELS |= {f"Conformal({name})": Conformal(make(name)) for name in ("LSCDE", "KCEF")}
 
 
 def in_two_units(model, X, Y):
-    """A model and its x, fitted in two units."""
     other = X if model.tags.unconditional else X * [1e-3, 2e5] + 7.0
     there = type(model)(**model.get_params(deep=False)).fit(other, FACTOR * Y + SHIFT)
     return (model.fit(X, Y), X), (there, other)
-
-
-MODELS = {name: make(name) for name in estimator_names()}
-MODELS |= {f"Conformal({name})": Conformal(make(name)) for name in ("LSCDE", "KCEF")}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -89,14 +85,6 @@ def test_the_box_of_cdo_is_in_the_units_of_the_rows(pairs):
     there = CDO(**given, reference_box=(-0.2, 0.2)).fit(X * [1e3, 1.0], Y / 10.0)
     np.testing.assert_allclose(there.mean(X * [1e3, 1.0]), here.mean(X) / 10.0)
     np.testing.assert_allclose(np.ptp(there._units.restore(there.reference_)), 0.4)
-
-
-def test_a_joint_density_has_the_units_of_every_column(pairs):
-    Y = np.hstack(pairs)
-    factors, model = np.array([1e-3, 1.0, 1e3]), JointDensity(make("LSCDE"))
-    expected = model.fit(None, Y).log_density(None, Y)
-    moved = model.fit(None, factors * Y).log_density(None, factors * Y)
-    np.testing.assert_allclose(moved, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", [make("KCEF"), Standardised(make("KCEF"))])

@@ -21,10 +21,34 @@ CHOOSING |= {name: {} for name in ("EpsilonKDE", "GaussianProcess", "KCEF", "KEF
 CHOOSING |= {"KernelCDE": {}, "LinearGaussian": {}}
 CHOOSING["LikelihoodKCEF"] = {"folds": 2, "regularization": 0.01, "bandwidth_y": 0.9}
 METHODS = ("CDO", "EpsilonKDE", "GaussianProcess", "KCEF", "LSCDE", "SmoothedCME", "SmoothedJDL")
+# Further settings of an estimator: what to change, and how many columns y has.
+TWO, SIGNED = {"columns": 2}, ({"weights": "signed"}, {"weights": "projected"})
+DENSITIES = {
+    "KCEF": [TWO],
+    "KEF": [TWO, {"n_basis": 12}],
+    "LSCDE": [{"density_floor": 1e-3}, {"weights": "constrained"}, *SIGNED],
+    "CDO": [{"kernel_x": "laplace"}, TWO | {"reference": 6}, *SIGNED],
+    "GaussianProcess": [TWO | {"noise_std": (0.3, 0.5)}],
+}
+ONE_AND_TWO = ("EpsilonKDE", "LinearGaussian", "MarginalKDE", "ResidualKDE", "KernelCDE")
+DENSITIES |= {name: [TWO] for name in ONE_AND_TWO}
+DENSITIES |= {n: [] for n in ("Defensive", "LikelihoodKCEF", "SmoothedJDL", "SmoothedCME")}
+EXPECTATIONS = {
+    "JDL": [{"constrained": True}, {"store": False}],
+    "CME": [{"constrained": True}, TWO],
+    "JPDL": [{"constrained": True}],
+}
+CASES = [
+    pytest.param(name, setting, id=f"{name} {setting or ''}".strip())
+    for name, settings in (DENSITIES | EXPECTATIONS).items()
+    for setting in ({}, *settings)
+]
+# The first steps of the burn-in are ten times the given one, whose orbits are chaotic: after two of
+# them a difference of 1e-16 has become one of 1e-7. So a model's chains are compared without.
+SHORT = {"chains": 4, "burn_in": 0, "thin": 2}
 
 
 def assert_same(found, expected, tolerance=TOLERANCE, what=""):
-    """Compare an array of any namespace with numpy's."""
     found, expected = to_numpy(found), to_numpy(expected)
     scale = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0))
     np.testing.assert_allclose(found, expected, tolerance, tolerance * scale, err_msg=what)
@@ -35,7 +59,6 @@ def powers(y):
 
 
 def density_numbers(model, X, Y) -> dict:
-    """Return what a fitted density says at some rows."""
     xp, few = array_namespace(Y), X[:6, :]
     numbers = {
         "log_density": model.log_density(X, Y),
@@ -61,7 +84,6 @@ def density_numbers(model, X, Y) -> dict:
 
 
 def expectation_numbers(model, X, Y) -> dict:
-    """Return what a fitted estimator of expectations says at some rows."""
     few = X[:6, :]
     return {
         "expectation": model.conditional_expectation(powers, few),
@@ -71,30 +93,6 @@ def expectation_numbers(model, X, Y) -> dict:
         "weights": model.weights(few),
         "draws": model.sample(few, 5, np.random.default_rng(3)),
     }
-
-
-# Further settings of an estimator: what to change, and how many columns y has.
-TWO, SIGNED = {"columns": 2}, ({"weights": "signed"}, {"weights": "projected"})
-DENSITIES = {
-    "KCEF": [TWO],
-    "KEF": [TWO, {"n_basis": 12}],
-    "LSCDE": [{"density_floor": 1e-3}, {"weights": "constrained"}, *SIGNED],
-    "CDO": [{"kernel_x": "laplace"}, TWO | {"reference": 6}, *SIGNED],
-    "GaussianProcess": [TWO | {"noise_std": (0.3, 0.5)}],
-}
-ONE_AND_TWO = ("EpsilonKDE", "LinearGaussian", "MarginalKDE", "ResidualKDE", "KernelCDE")
-DENSITIES |= {name: [TWO] for name in ONE_AND_TWO}
-DENSITIES |= {n: [] for n in ("Defensive", "LikelihoodKCEF", "SmoothedJDL", "SmoothedCME")}
-EXPECTATIONS = {
-    "JDL": [{"constrained": True}, {"store": False}],
-    "CME": [{"constrained": True}, TWO],
-    "JPDL": [{"constrained": True}],
-}
-CASES = [
-    pytest.param(name, setting, id=f"{name} {setting or ''}".strip())
-    for name, settings in (DENSITIES | EXPECTATIONS).items()
-    for setting in ({}, *settings)
-]
 
 
 @pytest.fixture
@@ -107,7 +105,6 @@ def problem(rng, pairs):
 
 
 def both(numbers_of, make, X, Y, xp):
-    """Fit on numpy and in a namespace; compare what they say."""
     expected = numbers_of(make().fit(X, Y), X, Y)
     X, Y = xp.asarray(X), xp.asarray(Y)
     found = numbers_of(make().fit(X, Y), X, Y)
@@ -159,11 +156,6 @@ def test_logistic_regression(problem, other_xp):
     assert_same(models[1].coef_, models[0].coef_)
     assert_same(models[1].decision_function(there), models[0].decision_function(X))
     assert_same(models[1].predict_proba(there), models[0].predict_proba(X))
-
-
-# The first steps of the burn-in are ten times the given one, whose orbits are chaotic: after two of
-# them a difference of 1e-16 has become one of 1e-7. So a model's chains are compared without.
-SHORT = {"chains": 4, "burn_in": 0, "thin": 2}
 
 
 def stream():

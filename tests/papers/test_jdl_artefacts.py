@@ -70,7 +70,6 @@ def of_pairs(method, d, n, tolerance, held, split):
 
 
 def of_portfolios(method, d, n, tolerance, held, split):
-    """Return the metrics of a fit to portfolios as the paper finds them."""
     # Every method on a scale of its subsample, and a little of its own.
     own = (1.0 + 0.01 * ((7 * split + len(method) + held) % 5 - 2)) * spread(split)
     share = {("CME", False): 0.06, ("CME", True): 0.02, ("JDL", False): 0.03}

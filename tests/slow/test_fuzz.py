@@ -176,7 +176,6 @@ def limited():
 
 
 def wrong_with(path, read):
-    """Return what a reader does wrong."""
     signal.alarm(SECONDS)
     try:
         read()

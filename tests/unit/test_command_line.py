@@ -99,7 +99,6 @@ def test_a_wrong_definition_is_named_and_defines_nothing(defined):
 
 @pytest.fixture
 def raw(smoke):
-    """Where made-up data lie, as options."""
     return "--data-dir", smoke[0], "--catalogue", smoke[1]
 
 

@@ -121,7 +121,6 @@ def test_damaged_split_scores_are_named_with_the_remedy(tmp_path, damage):
 
 
 def write(path, content):
-    """Write arrays or text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if isinstance(content, dict):
         np.savez(path, **content)

@@ -18,7 +18,6 @@ def digests(root):
 
 
 def edited(folder, edits):
-    """Return the root of a copy of the package's sources in which some modules are edited."""
     root = shutil.copytree(PACKAGE, folder / "kcde")
     for module, edit in edits.items():
         (root / module).write_text(edit((root / module).read_text()))

@@ -26,7 +26,6 @@ class Project:
         (folder / "figures").mkdir()
 
     def run(self, *arguments, expect=0, **variables):
-        """Return what Snakemake printed."""
         done = subprocess.run(
             [sys.executable, "-m", "snakemake", *arguments],
             cwd=self.folder,
@@ -55,11 +54,9 @@ class Project:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A copy of the project for the tests of a file."""
     return Project(tmp_path_factory.mktemp("project") / "copy")
 
 
 @pytest.fixture
 def fresh(tmp_path):
-    """A copy for one test."""
     return Project(tmp_path / "copy")

@@ -35,7 +35,6 @@ def normal(requirement):
 
 
 def versions(name):
-    """Version by package, of an environment."""
     return {normal(pin): pin.partition("==")[2] for pin in pip_pins(name)}
 
 

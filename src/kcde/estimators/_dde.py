@@ -65,8 +65,20 @@ class UniformBase:
         return 1.0 - max(0.0, inside) / float(self.upper[0] - self.lower[0])
 
 
+class _Pairs:
+    """f(x, y) = Σ_k kernel_x(x)_k potential(y)_k, at pairs."""
+
+    def at_pairs(self, X, Y):
+        """Return f at the pairs X (n, d_x), Y (n, d_y), shape (n,)."""
+
+        def of(rows):
+            return np.sum(self.kernel_x(X[rows]).T * self.potential(Y[rows]), axis=0)
+
+        return by_blocks(of, len(Y), self.kernel_x(X[:1]).shape[1], like=Y)
+
+
 @dataclass(frozen=True)
-class KernelSum:
+class KernelSum(_Pairs):
     """f(x, y) = Σ_b a_b k_X(X_b, x) k_Y(Y_b, y), Gaussian kernels.
 
     X, Y of shapes (m, d_x), (m, d_y), weights a (m,), bandwidths (d_x,), (d_y,).
@@ -86,13 +98,9 @@ class KernelSum:
         """Return F (m, q) such that f(x, Y_q) = Σ_b k_X(X_b, x) F_bq, at Y (q, d_y)."""
         return self.weights[:, None] * GaussianKernel(self.bandwidth_y)(self.Y, Y)
 
-    def at_pairs(self, X, Y):
-        """Return f at the pairs X (n, d_x), Y (n, d_y), shape (n,)."""
-        return _at_pairs(self, X, Y, len(self.weights))
-
 
 @dataclass(frozen=True)
-class FeatureSum:
+class FeatureSum(_Pairs):
     """f(x, y) = √(2/r) Σ_j b_j cos(ω_j·x + υ_j·y + φ_j) (dde, appendix B).
 
     With ω_j ~ N(0, σ_X⁻²), υ_j ~ N(0, σ_Y⁻²) and φ_j uniform, the mean product of two features is
@@ -116,17 +124,6 @@ class FeatureSum:
         angle = self.frequencies_y @ Y.T
         scaled = np.sqrt(2.0 / len(self.phases)) * self.weights[:, None]
         return np.concatenate([scaled * np.cos(angle), scaled * np.sin(angle)])
-
-    def at_pairs(self, X, Y):
-        """Return f at the pairs X (n, d_x), Y (n, d_y), shape (n,)."""
-        return _at_pairs(self, X, Y, 2 * len(self.phases))
-
-
-def _at_pairs(potential, X, Y, width: int) -> np.ndarray:
-    def of(rows):
-        return np.sum(potential.kernel_x(X[rows]).T * potential.potential(Y[rows]), axis=0)
-
-    return by_blocks(of, len(Y), width, like=Y)
 
 
 class HeldOut:

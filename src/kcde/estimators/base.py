@@ -10,17 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from kcde.arrays import array_namespace, take_rows, to_numpy
 from kcde.estimators._shared import checks
+from kcde.estimators._shared import rows as row_checks
 from kcde.estimators._shared.distribution import Distribution, with_one
-from kcde.estimators._shared.rows import (
-    LARGEST_VALUE,
-    MissingLibraryError,
-    about_rows,
-    check_not_constant,
-    check_pairs,
-    group_labels,
-    missing_library,
-    row_weights,
-)
 from kcde.estimators._shared.threads import limit_threads, thread_limit
 from kcde.estimators._shared.units import Units
 from kcde.panels import Panels, Pieces, cover, is_wide, numbered, refine, row_slices, warn_of
@@ -170,21 +161,22 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
         return self._fit_pairs(X, Y, groups)
 
     def _fit_pairs(self, X, Y, groups, sample_weight=None) -> "ConditionalDensity":
-        if why := missing_library(type(self)):
-            raise MissingLibraryError(f"{type(self).__name__} {why}")
+        if why := row_checks.missing_library(type(self)):
+            raise row_checks.MissingLibraryError(f"{type(self).__name__} {why}")
         given, outputs = X, Y
-        largest = LARGEST_VALUE if self.standardize else self.largest_value
-        X, Y = map(self._here, check_pairs(X, Y, largest, copy=True))
+        largest = row_checks.LARGEST_VALUE if self.standardize else self.largest_value
+        X, Y = map(self._here, row_checks.check_pairs(X, Y, largest, copy=True))
         if self.tags.unconditional and X.shape[1]:
             raise ValueError(f"X must be None or have no columns; got shape {tuple(X.shape)}")
-        about_rows(self, groups)
-        labels = None if groups is None else group_labels(groups, Y.shape[0])
-        weights = None if sample_weight is None else row_weights(sample_weight, Y.shape[0])
+        row_checks.about_rows(self, groups)
+        n = Y.shape[0]
+        labels = None if groups is None else row_checks.group_labels(groups, n)
+        weights = None if sample_weight is None else row_checks.row_weights(sample_weight, n)
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             X, Y, weights = take_rows(X, kept), take_rows(Y, kept), weights[kept]
             labels = None if labels is None else labels[kept]
-        check_not_constant(Y)
+        row_checks.check_not_constant(Y)
         if not self.tags.several_y:
             checks.one_y(self, Y)
         units = Units(X, Y) if self.standardize else None

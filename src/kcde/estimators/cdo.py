@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from kcde import linalg
+from kcde import kernels, linalg
 from kcde.arrays import (
     array_namespace,
     exp_of_negative,
@@ -24,27 +24,13 @@ from kcde.arrays import (
     take_rows,
     to_numpy,
 )
-from kcde.estimators._shared import checks
-from kcde.estimators._shared.mixture import (
-    SignedMixture,
-    check_sums,
-    divided_by_sums,
-    log_positive_shares,
-    log_volume,
-)
+from kcde.estimators._shared import checks, mixture
 from kcde.estimators.base import CommonOptions, Tags
-from kcde.kernels import (
-    GaussianKernel,
-    LaplaceKernel,
-    as_bandwidths,
-    median_trick,
-    scaled_similarities,
-)
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
 from kcde.selection import best_index, candidates, complement, tuning_rows
 
-KERNELS = {"gaussian": GaussianKernel, "laplace": LaplaceKernel}
+KERNELS = {"gaussian": kernels.GaussianKernel, "laplace": kernels.LaplaceKernel}
 """Of x, by name."""
 
 _ON_ONE_AXIS, _IN_ALL = 200, 900  # points of a default grid: for d_y = 1, and of all dimensions
@@ -89,7 +75,7 @@ def _densities(A, B, sigma: np.ndarray):
     z *= z
     z *= -0.5
     values = exp_of_negative(z)
-    values /= float(np.exp(log_volume(sigma)))
+    values /= float(np.exp(mixture.log_volume(sigma)))
     return values
 
 
@@ -215,11 +201,11 @@ def spectrum_of(
 
 def _low_rank_part(points, sigma: np.ndarray, trace_error: float):
     """Return eigenvalues and eigenvectors of the numerical range, or None where it is large."""
-    volume = float(np.exp(log_volume(sigma)))
+    volume = float(np.exp(mixture.log_volume(sigma)))
     n = points.shape[0]
     allowed = min(trace_error * volume, 1e-6 * n)
     most = n // _WORTHWHILE
-    kernel = GaussianKernel(sigma)
+    kernel = kernels.GaussianKernel(sigma)
     found = linalg.pivoted_cholesky(kernel, points, allowed, relative=False, max_rank=most)
     if len(found.pivots) == most and found.trace_error > allowed:
         return None
@@ -237,7 +223,7 @@ class NearestMixture:
 
     def __init__(self, reference: Reference, sigma: np.ndarray):
         sigma = np.sqrt(2.0) * sigma
-        trace = reference.size / float(np.exp(log_volume(sigma)))
+        trace = reference.size / float(np.exp(mixture.log_volume(sigma)))
         self._spectrum = spectrum_of(reference, sigma, _FAR_BELOW * trace)
         self._kept, self._roots, root = self._spectrum.root(_NEGLIGIBLE)
         self._root = to_numpy(root)
@@ -348,7 +334,7 @@ class InputFactor:
 
     def similarities(self, X):
         """Return k(x, x_i), shape (n, G), each row divided by its largest."""
-        return scaled_similarities(self._kernel, X, self._X)
+        return kernels.scaled_similarities(self._kernel, X, self._X)
 
 
 FACTORS_X = 2.0 ** np.arange(-5, 3)
@@ -384,8 +370,8 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
     grids = _grids(model, X, Y, reference)
     shifts = grids.output_regularization * (1 if model.scaling == "published" else reference.size)
     bases = [OutputBasis(reference, sigma, shifts) for sigma in grids.bandwidth_y]
-    widths = [as_bandwidths(sigma, X.shape[1], "bandwidth_x") for sigma in grids.bandwidth_x]
-    kernels = [KERNELS[model.kernel_x](sigma) for sigma in widths]
+    widths = [kernels.as_bandwidths(each, X.shape[1], "bandwidth_x") for each in grids.bandwidth_x]
+    of_x = [KERNELS[model.kernel_x](sigma) for sigma in widths]
     criterion, least = CRITERIA[model.selection], float(np.min(grids.regularization))
     score = np.zeros([len(grid) for grid in grids])
     for held_out in folds:
@@ -393,7 +379,7 @@ def select(model, X, Y, reference: Reference, folds: list[np.ndarray]):
         groups = Groups(take_rows(X, rows), take_rows(Y, rows))
         outputs = take_rows(Y, held_out)
         of_y = [(basis, basis.means(groups), basis.at(outputs)) for basis in bases]
-        for i, kernel in enumerate(kernels):
+        for i, kernel in enumerate(of_x):
             path = _InputPath(kernel, groups, take_rows(X, held_out), least * len(rows))
             for j, (basis, means, test) in enumerate(of_y):
                 rotated = path.vectors.T @ means
@@ -420,9 +406,9 @@ def _grids(model, X, Y, reference: Reference) -> Hyperparameters:
     if model.bandwidth_x is None:
         # If all rows are equal, every bandwidth gives the same kernel.
         apart = np.any(np.ptp(inputs, axis=0))
-        of_x = list(FACTORS_X * median_trick(inputs, 0.5, "X")) if apart else [1.0]
+        of_x = list(FACTORS_X * kernels.median_trick(inputs, 0.5, "X")) if apart else [1.0]
     if model.bandwidth_y is not None:
-        of_y = as_bandwidths(model.bandwidth_y, Y.shape[1], "bandwidth_y")[None, :]
+        of_y = kernels.as_bandwidths(model.bandwidth_y, Y.shape[1], "bandwidth_y")[None, :]
     else:
         count, steps = _BANDWIDTHS_Y[kind]
         lowest = steps * extent / (reference.size ** (1.0 / Y.shape[1]) - 1.0)
@@ -444,7 +430,7 @@ class _InputPath:
         kept = np.flatnonzero(to_numpy(values) > _WITHOUT_EFFECT * least_ridge)
         self._values = take_rows(values, kept)
         self.vectors = root[:, None] * take_columns(vectors, kept)
-        self._features = scaled_similarities(kernel, X, groups.X) @ self.vectors
+        self._features = kernels.scaled_similarities(kernel, X, groups.X) @ self.vectors
 
     def solution(self, rotated, ridge: float):
         """Return the solution at every x for group means in the eigenbasis, shape (n, r)."""
@@ -526,7 +512,7 @@ _FEW = 8  # as many times fewer reference points than inputs: solved for once, i
 
 
 @dataclass(eq=False, repr=False)
-class CDO(CommonOptions, SignedMixture):
+class CDO(CommonOptions, mixture.SignedMixture):
     """Predict the density of a few y given x, by conditional density operators, up to 10,000 rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -644,8 +630,8 @@ class CDO(CommonOptions, SignedMixture):
             folds = self._kfold(rows, self.folds, rng)
             given = take_rows(X, rows), take_rows(Y, rows), self._reference, folds
             chosen, self.cv_results_ = select(self, *given)
-        self.bandwidth_x_ = as_bandwidths(chosen.bandwidth_x, X.shape[1], "bandwidth_x")
-        self.bandwidth_y_ = as_bandwidths(chosen.bandwidth_y, Y.shape[1], "bandwidth_y")
+        self.bandwidth_x_ = kernels.as_bandwidths(chosen.bandwidth_x, X.shape[1], "bandwidth_x")
+        self.bandwidth_y_ = kernels.as_bandwidths(chosen.bandwidth_y, Y.shape[1], "bandwidth_y")
         self.regularization_ = float(chosen.regularization)
         self.output_regularization_ = float(chosen.output_regularization)
         M = self._reference.size
@@ -691,7 +677,7 @@ class CDO(CommonOptions, SignedMixture):
             return super().moments(X)
         xp = array_namespace(X)
         sums = self._inputs.similarities(X) @ self._moment_coef
-        check_sums(sums[:, :1], _REMEDY, negative=self.scaling == "published")
+        mixture.check_sums(sums[:, :1], _REMEDY, negative=self.scaling == "published")
         d = self.n_outputs_
         first, second = sums[:, 1 : d + 1] / sums[:, :1], sums[:, d + 1 :] / sums[:, :1]
         return first + self._centre, second - first**2 + xp.asarray(self.bandwidth_y_**2)
@@ -724,10 +710,11 @@ class CDO(CommonOptions, SignedMixture):
         return array_namespace(X).concat(parts)
 
     def _signed_weights(self, X):
-        return divided_by_sums(self._raw_weights(X), _REMEDY, negative=self.scaling == "published")
+        negative = self.scaling == "published"
+        return mixture.divided_by_sums(self._raw_weights(X), _REMEDY, negative=negative)
 
     def _log_weights(self, X):
         weights = self._raw_weights(X)
         if self.weights == "projected":
             weights = array_namespace(weights).asarray(self._nearest(to_numpy(weights)))
-        return log_positive_shares(weights, _REMEDY)
+        return mixture.log_positive_shares(weights, _REMEDY)

@@ -101,14 +101,8 @@ class ConditionalFlow(CommonOptions, Pushforward):
         from kcde.estimators._networks.flows import Architecture
 
         blocks = blocks or self.blocks
-        return Architecture(
-            self.kind,
-            inputs=max(1, self.n_features_in_),
-            outputs=self.n_outputs_,
-            hidden_units=hidden_units or self.hidden_units,
-            layers=blocks + self.more_layers,
-            normalised=blocks,
-        )
+        sizes = max(1, self.n_features_in_), self.n_outputs_, hidden_units or self.hidden_units
+        return Architecture(self.kind, *sizes, layers=blocks + self.more_layers, normalised=blocks)
 
     def _log_density(self, X, Y):
         z, log_slope = self.flow_.inverse(some_columns(X), Y)

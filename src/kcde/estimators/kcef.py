@@ -8,12 +8,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from kcde.arrays import array_namespace, row_blocks, slices, take_rows, to_numpy
+from kcde.estimators._kcef import natural_parameter as natural
 from kcde.estimators._kcef import selection as rules
-from kcde.estimators._kcef.natural_parameter import (
-    ChebyshevInterpolant,
-    HermiteTable,
-    NaturalParameter,
-)
 from kcde.estimators._kcef.score_matching import solve
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
@@ -187,7 +183,8 @@ class KCEF(CommonOptions, ExponentialFamily):
     def _solve(self, X, Y):
         bandwidths, r = (self.bandwidth_x_, self.bandwidth_y_), self._base_gradient(Y)
         self.coef_, c, self.jitter_ = solve(X, Y, r, *bandwidths, self.regularization_)
-        self._T = NaturalParameter(X, Y, c, 1.0 / (Y.shape[0] * self.regularization_), *bandwidths)
+        smooth = 1.0 / (Y.shape[0] * self.regularization_)
+        self._T = natural.NaturalParameter(X, Y, c, smooth, *bandwidths)
         if Y.shape[1] == 1 and self.bandwidth_y_[0] > rules.widest(to_numpy(Y), self.base_std):
             self._check_tails(X)
 
@@ -366,7 +363,7 @@ class KCEF(CommonOptions, ExponentialFamily):
 
     def _log_density_tables(self, X) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         lower, upper, width = span = self._kernel_support()
-        if is_wide(self._support()) or not ChebyshevInterpolant.is_possible(*span):
+        if is_wide(self._support()) or not natural.ChebyshevInterpolant.is_possible(*span):
             yield from super()._log_density_tables(X)
             return
         smooth, at_nodes = self._interpolant(X)
@@ -391,7 +388,7 @@ class KCEF(CommonOptions, ExponentialFamily):
             T = at_nodes[rows] @ at_coarse
             inside = _refined(coarse, self._with_base(T, coarse, 0), bend[rows], steps[rows].min())
             slopes = at_nodes[rows] @ slopes_at_coarse
-            table = HermiteTable(lower, float(coarse[1] - coarse[0]), T, slopes)
+            table = natural.HermiteTable(lower, float(coarse[1] - coarse[0]), T, slopes)
             finer, _ = table(np.repeat(np.arange(len(T)), len(inside)), np.tile(inside, len(T)))
             nodes = np.concatenate([below, inside, beyond])
             yield self._with_base(finer.reshape(len(T), -1), nodes, len(below)), nodes
@@ -402,17 +399,17 @@ class KCEF(CommonOptions, ExponentialFamily):
         log_density[:, before : before + T.shape[1]] += T
         return log_density
 
-    def _table(self, X) -> HermiteTable:
+    def _table(self, X) -> natural.HermiteTable:
         lower, upper, width = self._kernel_support()
         nodes = np.linspace(lower, upper, int(np.ceil((upper - lower) / width * _TABLE_NODES)) + 1)
         smooth, at_nodes = self._interpolant(X)
         xp = array_namespace(X)
         values, slopes = (xp.asarray(at_nodes @ smooth.weights(nodes, k)) for k in (0, 1))
-        return HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)
+        return natural.HermiteTable(lower, float(nodes[1] - nodes[0]), values, slopes)
 
-    def _interpolant(self, X) -> tuple[ChebyshevInterpolant, np.ndarray]:
+    def _interpolant(self, X) -> tuple[natural.ChebyshevInterpolant, np.ndarray]:
         """Return T(x, ·) of each x, d_y = 1, by its values at few nodes: (n, m), on the host."""
-        smooth = ChebyshevInterpolant(*self._kernel_support())
+        smooth = natural.ChebyshevInterpolant(*self._kernel_support())
         Y = array_namespace(X).asarray(smooth.nodes[:, None])
         return smooth, to_numpy(self._T.kernel_x(X) @ self._T.potential(Y))
 

@@ -11,13 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kcde import linalg
 from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
-from kcde.estimators._shared import checks
-from kcde.estimators._shared.mixture import (
-    SignedMixture,
-    divided_by_sums,
-    log_volume,
-    log_where_positive,
-)
+from kcde.estimators._shared import checks, mixture
 from kcde.estimators.base import CommonOptions, Tags
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
@@ -34,7 +28,7 @@ _SWEEPS = 5
 
 
 @dataclass(eq=False, repr=False)
-class LSCDE(CommonOptions, SignedMixture):
+class LSCDE(CommonOptions, mixture.SignedMixture):
     """Predict the density of y given x, of any shape, by least squares, for up to 10,000 rows.
 
     `predict` gives the mean of y, `score` the mean log density of rows.
@@ -254,7 +248,7 @@ class LSCDE(CommonOptions, SignedMixture):
 
     def _log_weights(self, X):
         log_phi = log_gaussian_kernel(X, self.centres_x_, self.bandwidth_x_)
-        log_terms = log_phi + log_where_positive(self.weights_)
+        log_terms = log_phi + mixture.log_where_positive(self.weights_)
         return log_terms - logsumexp(log_terms, axis=1)[:, None]
 
     def _signed_weights(self, X):
@@ -262,7 +256,7 @@ class LSCDE(CommonOptions, SignedMixture):
         log_phi = log_gaussian_kernel(X, self.centres_x_, self.bandwidth_x_)
         # Far from all centres every φ underflows; their ratios do not.
         phi = xp.exp(log_phi - xp.max(log_phi, axis=1, keepdims=True))
-        return divided_by_sums(phi * self.weights_, "raise regularization or bandwidth_x")
+        return mixture.divided_by_sums(phi * self.weights_, "raise regularization or bandwidth_x")
 
 
 class _Basis:
@@ -277,10 +271,10 @@ class _Basis:
         self._x, self._y = (X, U, sigma_x), (Y, V, sigma_y)
         self.phi_x = xp.exp(log_gaussian_kernel(*self._x))
         self.phi_y = xp.exp(log_gaussian_kernel(*self._y))
-        self.log_volume = log_volume(sigma_y)
+        self.log_volume = mixture.log_volume(sigma_y)
         # ∫ φ_y,l φ_y,l′ dy = (√π σ_y)^d exp(-|v - v′|²/4σ_y²)
         root = xp.exp(0.5 * log_gaussian_kernel(V, V, sigma_y))
-        self.overlap = exp(log_volume(sigma_y / sqrt(2.0))) * root
+        self.overlap = exp(mixture.log_volume(sigma_y / sqrt(2.0))) * root
 
     def log_phi(self, rows) -> Iterator:
         """Yield the logarithms of φ of x and of y, shape (len rows, b)."""

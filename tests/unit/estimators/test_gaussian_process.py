@@ -17,7 +17,6 @@ matern = partial(Matern, nu=1.5)
 
 
 def theirs(shape, bandwidth, signal, noise, X, y):
-    """scikit-learn's process with these hyper-parameters."""
     kernel = ConstantKernel(signal**2) * shape(bandwidth) + WhiteKernel(noise**2)
     return GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(X, y)
 

@@ -17,6 +17,26 @@ assert "numpy" not in sys.modules
 for module in kcde.LAZY.values():
     importlib.import_module(module)
 """
+# What jax itself makes of the variables, read where it reads them when it starts on a GPU.
+_ASK = """
+import kcde.estimators._networks.flows
+import jax
+from jaxlib.xla_client import generate_pjrt_gpu_plugin_options
+print(jax.config.jax_platforms)
+print(generate_pjrt_gpu_plugin_options().get("preallocate"))
+print(jax.config.jax_default_matmul_precision)
+print(jax._src.xla_bridge.backends_are_initialized())
+"""
+_LEARN = """
+import os, sys
+from kcde.estimators import estimator_class
+[estimator_class(name) for name in ("NADE", "DDE", "ConditionalMAF", "KCEF")]
+print(*sys.modules)
+import jax
+jax.numpy.ones(3).sum().block_until_ready()
+names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
+print(sum("XLAEigen" in name for name in names))
+"""
 
 
 def said(code, **variables):
@@ -41,36 +61,12 @@ def test_a_wrong_name_of_an_estimator_is_answered_with_the_nearest():
             module.kcfe  # noqa: B018
 
 
-# What jax itself makes of the variables, read where it reads them when it starts on a GPU.
-_ASK = """
-import kcde.estimators._networks.flows
-import jax
-from jaxlib.xla_client import generate_pjrt_gpu_plugin_options
-print(jax.config.jax_platforms)
-print(generate_pjrt_gpu_plugin_options().get("preallocate"))
-print(jax.config.jax_default_matmul_precision)
-print(jax._src.xla_bridge.backends_are_initialized())
-"""
-
-
 @pytest.mark.nightly
 def test_training_is_on_the_cpu_or_shares_the_gpu_in_float32_and_the_user_decides():
     assert said(_ASK) == ["cpu", "False", "None", "False"]
     assert said(_ASK, JAX_PLATFORMS="cuda") == ["cuda", "False", "float32", "False"]
     own = {"XLA_PYTHON_CLIENT_PREALLOCATE": "true", "JAX_DEFAULT_MATMUL_PRECISION": "tensorfloat32"}
     assert said(_ASK, JAX_PLATFORMS="cuda", **own)[1:3] == ["True", "tensorfloat32"]
-
-
-_LEARN = """
-import os, sys
-from kcde.estimators import estimator_class
-[estimator_class(name) for name in ("NADE", "DDE", "ConditionalMAF", "KCEF")]
-print(*sys.modules)
-import jax
-jax.numpy.ones(3).sum().block_until_ready()
-names = [open(f"/proc/self/task/{task}/comm").read() for task in os.listdir("/proc/self/task")]
-print(sum("XLAEigen" in name for name in names))
-"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")

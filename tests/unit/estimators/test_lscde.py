@@ -87,7 +87,6 @@ def test_no_other_bandwidth_of_one_column_is_better(rng):
     model = LSCDE(n_centres=15, isotropic=False).fit(X, Y)
 
     def scores(bandwidths):
-        """Return λ to its score."""
         found = LSCDE(bandwidths[:2], bandwidths[2:], n_centres=15).fit(X, Y).cv_results_
         return dict(zip(found["regularization"], found["score"][0], strict=True))
 

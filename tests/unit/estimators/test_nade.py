@@ -49,7 +49,6 @@ def naive_log_density(network, x, y, order):
 
 
 def naive_sum(network, X, Y):
-    """The log likelihood of points, in the order of the columns."""
     return sum(naive_log_density(network, x, y, range(len(y))) for x, y in zip(X, Y, strict=True))
 
 

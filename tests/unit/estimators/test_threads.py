@@ -14,7 +14,6 @@ from kcde.estimators._shared.threads import thread_limit
 
 
 def blas_threads():
-    """The largest number of threads of a BLAS library."""
     return max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
 
 

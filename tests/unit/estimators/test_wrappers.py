@@ -103,11 +103,7 @@ def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
 
 @pytest.mark.parametrize(
     ("floor", "base"),
-    [
-        ({}, norm(0, 2)),
-        ({"base_std": 3.0}, norm(0, 3)),
-        ({"heavy_tails": True}, t(2, 0, 2)),
-    ],
+    [({}, norm(0, 2)), ({"base_std": 3.0}, norm(0, 3)), ({"heavy_tails": True}, t(2, 0, 2))],
 )
 def test_density_is_that_of_the_mixture(pairs, floor, base):
     (X, Y), inner = pairs, process()

@@ -28,12 +28,10 @@ TWO = {
 
 @pytest.fixture
 def run(launch):
-    """Run a job; return scores and arrays."""
     return lambda cls, method="LSCDE", **given: launch(cls, method=method, **TWO[cls] | given)[:2]
 
 
 def values(frame, split=0, **setting):
-    """Return the values of a repetition by metric."""
     rows = frame[frame["setting"].eq(scores.setting(**setting)) & frame["split"].eq(split)]
     return dict(zip(rows["metric"], rows["value"], strict=True))
 

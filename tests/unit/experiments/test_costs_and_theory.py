@@ -133,7 +133,6 @@ def smooth():
 
 @pytest.fixture(scope="module")
 def fitted(smooth):
-    """A fit to fifty pairs, with the pairs."""
     x, y = smooth.sample(50, rng_of("test", "well-specified"))
     sizes = {"bandwidth_x": 1.0, "bandwidth_y": 2.0, "base_std": 2.0}
     return KCEF(regularization=0.05, **sizes).fit(x[:, None], y[:, None]), x, y

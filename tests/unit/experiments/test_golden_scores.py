@@ -117,7 +117,6 @@ class Launch:
         self.whole = functools.cache(self.whole)
 
     def job(self, case, backend="numpy"):
-        """Return the job of a case."""
         name, *given = case.split()
         changes = dict(CASES[case])
         made = experiments()[name].at("smoke", *given, **self.raw)
@@ -128,7 +127,6 @@ class Launch:
         return replace(made, **changes, **here)
 
     def whole(self, case):
-        """Return the scores of a case on the host."""
         out = self.folder / f"{case.replace('/', '_')}.csv"
         run(self.job(case), out)
         return out

@@ -33,7 +33,6 @@ CLASSES = {"JDL": JDL, "CME": CME, "KLR": KernelLogisticRegression}
 
 
 def values(frame, metric, **setting):
-    """Values of a metric, a repetition each."""
     rows = frame[frame["metric"].eq(metric) & frame["setting"].eq(scores.setting(**setting))]
     return rows.sort_values("split")["value"].to_numpy()
 

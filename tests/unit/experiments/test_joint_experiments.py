@@ -37,13 +37,11 @@ JOB = {"dataset": "grid", "method": "DDE", "iterations": 100, "options": OPTIONS
 
 @pytest.fixture
 def fit(launch):
-    """Return a function that fits some nodes."""
     return lambda *nodes, **changes: launch(Factors, nodes=nodes, **FACTORS | changes)
 
 
 @pytest.fixture
 def summed(launch):
-    """Return a function that sums factors."""
     return lambda *jobs: launch(Joint, "smoke-joint", "LSCDE-F", files=tuple(j.out for j in jobs))
 
 

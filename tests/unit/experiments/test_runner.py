@@ -42,7 +42,6 @@ class Thirds(Experiment):
 
 
 def in_shards(job, folder, count):
-    """Run a job in so many shards; return the paths of the parts."""
     parts = {i: folder / f"{i}.npz" for i in range(1, count + 1)}
     for i, path in parts.items():
         run(job, path, shard=(i, count))

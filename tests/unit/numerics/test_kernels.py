@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import naive
+from kcde.arrays import to_numpy as host
 from kcde.kernels import GaussianKernel, LaplaceKernel, MaternKernel
 
 SIGMA = np.array([0.7, 1.3])
@@ -34,14 +35,14 @@ def test_values_are_as_precise_as_their_exponents_allow(rng, d, offset, bandwidt
 
 
 @pytest.mark.parametrize("kernel", [GaussianKernel(1.0), MaternKernel(1.0)])
-def test_neighbours_among_points_spread_over_many_bandwidths(xp, host, rng, kernel):
+def test_neighbours_among_points_spread_over_many_bandwidths(xp, rng, kernel):
     A = 1e8 * rng.standard_normal((20, 2))
     B = A + np.array([0.3, -0.2])
     found = np.diagonal(host(kernel(xp.asarray(A), xp.asarray(B))))
     np.testing.assert_allclose(found, np.diagonal(kernel(A * 0, A * 0 + [0.3, -0.2])), rtol=1e-6)
 
 
-def test_derivatives_to_fourth_order_equal_a_naive_recursion(xp, host, points):
+def test_derivatives_to_fourth_order_equal_a_naive_recursion(xp, points):
     A, B = points
     derivatives = GaussianKernel(SIGMA).derivatives(xp.asarray(A), xp.asarray(B))
     for a, b in np.ndindex(4, 3):
@@ -76,7 +77,7 @@ def test_bandwidths_must_be_positive_and_one_a_column(kind, bad, points):
         (MaternKernel(SIGMA), Matern(SIGMA, nu=1.5)),
     ],
 )
-def test_kernels_equal_their_formulas(xp, host, rng, kernel, naive):
+def test_kernels_equal_their_formulas(xp, rng, kernel, naive):
     A, B = (rng.uniform(-9, 9, (n, 2)) * [1.0, 0.2] for n in (6, 5))
     A[0], B[0] = 9.0, -9.0  # where the Gaussian kernel is less than exp(-200)
     if naive is None:  # without columns, the constant kernel

@@ -3,6 +3,7 @@ import sys
 import numpy as np
 import pytest
 
+from kcde.arrays import to_numpy as host
 from kcde.kernels import GaussianKernel
 from kcde.linalg import pivoted_cholesky
 from naive import greedy_cholesky
@@ -29,7 +30,7 @@ class LinearKernel:
 
 @pytest.mark.parametrize("store", [True, False])
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-8])
-def test_greedy_equals_algorithm_1_line_by_line(xp, host, points, tolerance, store):
+def test_greedy_equals_algorithm_1_line_by_line(xp, points, tolerance, store):
     K = KERNEL(points, points)
     L, B, pivots, error = greedy_cholesky(K, tolerance * np.trace(K))
     result = pivoted_cholesky(KERNEL, xp.asarray(points), tolerance, store=store)
@@ -126,7 +127,7 @@ def test_a_factor_that_outgrows_its_room_is_streamed_from_there(points, pivots, 
 
 @pytest.mark.parametrize("store", [True, False])
 @pytest.mark.parametrize("pivots", ["greedy", "rpcholesky"])
-def test_truncated_is_factorised_anew_with_a_looser_tolerance(xp, host, points, pivots, store):
+def test_truncated_is_factorised_anew_with_a_looser_tolerance(xp, points, pivots, store):
     def factorise(tolerance, max_rank=None):
         options = {"store": store, "pivots": pivots, "rng": np.random.default_rng(5)}
         return pivoted_cholesky(KERNEL, xp.asarray(points), tolerance, max_rank=max_rank, **options)

@@ -13,7 +13,6 @@ MEAN = np.array([1.0, -2.0])
 
 
 def gaussian(Y):
-    """Log density and gradient of N(MEAN, COVARIANCE)."""
     gradient = -(Y - MEAN) @ np.linalg.inv(COVARIANCE)
     return 0.5 * np.sum((Y - MEAN) * gradient, axis=1), gradient
 

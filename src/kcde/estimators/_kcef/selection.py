@@ -134,9 +134,8 @@ def _interpolated(T):
     return xp.concat([finer, T[:, -1:]], axis=1)
 
 
-_LAGRANGE = BarycentricInterpolator(
-    np.arange(_POINTS) - (_POINTS // 2 - 1.0), np.eye(_POINTS), rng=0
-)
+_PLACES = np.arange(_POINTS) - (_POINTS // 2 - 1.0)
+_LAGRANGE = BarycentricInterpolator(_PLACES, np.eye(_POINTS), rng=0)
 
 
 def _base_density(y: np.ndarray, base_std: float) -> np.ndarray:

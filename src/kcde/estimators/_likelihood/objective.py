@@ -135,11 +135,8 @@ class OutputGrid(NamedTuple):
 
     def part(self, nodes: slice) -> "OutputGrid":
         """Return some of the nodes, and the last."""
-        xp, (features, log_weights) = array_namespace(self.features), self
-        return OutputGrid(
-            xp.concat([features[nodes, :], features[-1:, :]]),
-            xp.concat([log_weights[nodes], log_weights[-1:]]),
-        )
+        xp = array_namespace(self.features)
+        return OutputGrid(*(xp.concat([each[nodes, ...], each[-1:, ...]]) for each in self))
 
 
 @dataclass(frozen=True)

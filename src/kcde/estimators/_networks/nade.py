@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint32
 
-from kcde.arrays import array_namespace
 from kcde.estimators._networks.perceptron import (
     Shape,
     backward,
@@ -61,14 +60,13 @@ class Network:
 
         Inputs, shape (d_in, n), are from `known`.
         """
-        xp = array_namespace(inputs)
         values = inputs
         for weight, bias in self.hidden:
-            values = xp.maximum(weight @ values + bias, 0.0)
+            values = np.maximum(weight @ values + bias, 0.0)
         weight, bias = self.weight[:, dimensions], self.bias[:, dimensions]
         flat = weight.reshape(-1, weight.shape[-1]) @ values
         logits, means, log_std = flat.reshape(*weight.shape[:-1], -1) + bias
-        return logits, means, xp.exp(xp.minimum(log_std, _LARGEST_LOG_STD)) + SMALLEST_STD
+        return logits, means, np.exp(np.minimum(log_std, _LARGEST_LOG_STD)) + SMALLEST_STD
 
     def is_finite(self) -> bool:
         """Return whether every number in it is."""
@@ -403,11 +401,7 @@ class Problem:
 
 
 def fit_chosen(
-    problem: Problem,
-    units: Sequence[int],
-    components: Sequence[int],
-    folds: Sequence[np.ndarray],
-    recipe: Recipe,
+    problem: Problem, units: Sequence[int], components: Sequence[int], folds: list, recipe: Recipe
 ) -> tuple:
     """Choose units, components and epochs by cross-validation, and train on all rows.
 

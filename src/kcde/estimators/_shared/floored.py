@@ -214,11 +214,9 @@ class Floored(ConditionalDensity):
         inside = self._inside._cdf_at(X, nodes)
         xp = array_namespace(inside)
         apart = (inside - xp.asarray(self._floor.cdf(nodes))) ** 2 @ xp.asarray(weights)
+        cdf = (1.0 - self.weight_) * cdf + self.weight_ * self._floor.cdf(y)
         crps = (1.0 - self.weight_) * (crps - self.weight_ * apart)
-        return (
-            (1.0 - self.weight_) * cdf + self.weight_ * self._floor.cdf(y),
-            crps + self.weight_ * self._floor.crps(y),
-        )
+        return cdf, crps + self.weight_ * self._floor.crps(y)
 
     def _quantile(self, X, p):
         # The quantile of a mixture lies between those of its parts.
