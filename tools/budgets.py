@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1066, ["data"]),
     "experiments": (3061, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
-    "estimators": (8635, ["estimators"]),
+    "estimators": (8631, ["estimators"]),
     "numerics": (
         1977,
         [
@@ -40,9 +40,9 @@ ROOMS = {
     "evidence": (880, ["evidence"]),
     "pages": (627, ["pages"]),
     "papers": (4394, ["papers"]),
-    "table": (2084, ["comparison", "tabular", "table_model"]),
+    "table": (2128, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        898,
+        905,
         [
             "cli",
             "skpro",
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 717
-TESTS = 13959
+TESTS = 13963
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

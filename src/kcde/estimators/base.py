@@ -32,16 +32,12 @@ class Tags:
     ----------
     density
         `log_density` is a normalised log density.
-    positive
-        It is finite everywhere.
     unconditional
         X has no columns: shape (n, 0), or None.
     target
         "continuous" or "binary".
     array_api
         Computes in the namespace of its input.
-    sampler
-        Has `sample`.
     grouped
         It chooses by folds, and `fit` takes the `groups` of rows that these keep together.
     several_y
@@ -49,11 +45,9 @@ class Tags:
     """
 
     density: bool = True
-    positive: bool = True
     unconditional: bool = False
     target: str = "continuous"
     array_api: bool = True
-    sampler: bool = True
     grouped: bool = False
     several_y: bool = True
 

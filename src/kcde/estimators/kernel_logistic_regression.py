@@ -81,9 +81,7 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
         "the bandwidth is the median distance over √2 and λ is 0.001, nothing is searched"
     )
 
-    tags: ClassVar[Tags] = Tags(
-        density=False, positive=False, target="binary", sampler=False, several_y=False
-    )
+    tags: ClassVar[Tags] = Tags(density=False, target="binary", several_y=False)
 
     bandwidth_x: float | Sequence[float] | None = None
     regularization: float = 1e-3

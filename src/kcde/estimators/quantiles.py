@@ -75,7 +75,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
     """
 
     standardize = True
-    tags = Tags(density=False, positive=False, sampler=False, grouped=True, several_y=False)
+    tags = Tags(density=False, grouped=True, several_y=False)
 
     def __init__(self, estimator, choose=True, random_state=0):
         self.estimator = estimator

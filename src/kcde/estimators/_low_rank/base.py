@@ -75,7 +75,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
     `_weights_of(models, features)`, the weights of several models with the same bases.
     """
 
-    tags: ClassVar[Tags] = Tags(density=False, positive=False)
+    tags: ClassVar[Tags] = Tags(density=False)
 
     def __getattr__(self, name: str):
         if name in _OF_DENSITIES:
