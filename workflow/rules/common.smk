@@ -225,3 +225,8 @@ def data_digest(w):
 
 def resources_of(w):
     return plan.resources(RESOURCES, w.scale, job_of(w))
+
+
+# At the scale paper most jobs are: a limit would leave cores idle.
+def is_long(w):
+    return int(w.scale == LAPTOP and resources_of(w)[1] > plan.LONG)

@@ -25,7 +25,7 @@ rule fit:
         mem_mb=lambda w, attempt: 1000 if parts(w) else attempt * resources_of(w)[0],
         runtime=lambda w, attempt: attempt * (15 if parts(w) else resources_of(w)[1]),
         gpu=lambda w: 0 if parts(w) else int(HAS_GPU and plan.on_gpu(job_of(w))),
-        long=lambda w: 0 if parts(w) else int(resources_of(w)[1] > plan.LONG),
+        long=lambda w: 0 if parts(w) else is_long(w),
     params:
         words=lambda w: words(w, [job_of(w)[2]]),
         parameters=lambda w: parameters(w, job_of(w)[2]),
@@ -59,7 +59,7 @@ use rule fit as part with:
         mem_mb=lambda w, attempt: attempt * resources_of(w)[0],
         runtime=lambda w, attempt: attempt * resources_of(w)[1],
         gpu=lambda w: int(HAS_GPU and plan.on_gpu(job_of(w))),
-        long=lambda w: int(resources_of(w)[1] > plan.LONG),
+        long=is_long,
     params:
         methods=lambda w: "+".join(plan.together(job_of(w))),
         words=lambda w: words(w, plan.together(job_of(w))),
