@@ -17,7 +17,7 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 ROOMS = {
     "data": (1066, ["data"]),
-    "experiments": (3061, ["experiments", "plan"]),
+    "experiments": (3059, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
     "estimators": (8631, ["estimators"]),
     "numerics": (
@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4394, ["papers"]),
     "table": (2128, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        905,
+        909,
         [
             "cli",
             "skpro",
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 722
-TESTS = 13963
+TESTS = 13962
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -307,9 +307,13 @@ def _reading(delimiter: str | None, decimal: str, text: list[str], na: Sequence[
 
 def _shard(text: str) -> tuple[int, int] | None:
     """Return the part and the number of parts of an option such as `2/4`, None for all."""
-    if not (found := re.fullmatch(r"(\d+)/(\d+)|", text)):
+    if not text:
+        return None
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    part, parts = map(int, found.groups() if found else (0, 0))
+    if not 1 <= part <= parts:
         raise ValueError(f"--shard is i/k with 1 ≤ i ≤ k, as 2/4; got {text!r}")
-    return tuple(map(int, found.groups())) if text else None
+    return part, parts
 
 
 def _bound(lower: float | None, log_y: bool) -> float | None:

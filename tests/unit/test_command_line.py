@@ -130,7 +130,7 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(call, raw, tmp_path):
         (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),
         ([*JOB, "LSCDE", "--set", "splits=few"], "splits must be of the kind int"),
         ([*JOB, "LSCDE", "--scale", "small"], "--scale must be one of smoke, laptop, paper"),
-        ([*JOB, "LSCDE", "--shard", "3/2"], "a shard is i/k"),
+        ([*JOB, "LSCDE", "--shard", "3/2"], "--shard is i/k"),
         ([*JOB, "LSCDE", "NADE"], "jobs of r_benchmark run one at a time; got 2"),
     ],
 )

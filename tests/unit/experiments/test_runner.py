@@ -122,7 +122,6 @@ def test_parts_must_be_whole_of_the_job_all_and_each_once(tmp_path):
     ("job", "how", "words"),
     [
         (Thirds(kind="failing"), {"outs": "part.npz", "shard": (1, 2)}, "out of memory"),
-        (Thirds(), {"outs": "1.npz", "shard": (0, 4)}, "shard"),
         (Thirds(), {"outs": "1.csv", "shard": (1, 2)}, "part"),
         (Thirds(), {"outs": ["1.csv", "2.csv"]}, "file"),
         ([Thirds()] * 2, {"outs": ["1.csv", "2.csv"]}, "one"),
