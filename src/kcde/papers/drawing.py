@@ -45,13 +45,13 @@ def make(
             raise
         lacking = f"{artefact.key} needs the arrays of its run, which are not in {packed[0]}"
         raise ValueError(f"{lacking}: make it with `snakemake {artefact.target}`") from None
-    of_scores = readings.scale_of(files)
-    rows = readings.judge(artefact, scores, of_scores) if judged else None
+    scale = scale or readings.scale_of(files)
+    rows = readings.judge(artefact, scores, scale) if judged else None
     with staged(into) as stage:
         path = (stage / artefact.key).with_suffix(".csv")
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.to_csv(path, index=False, float_format="%.6g")
-        drawn = [path, *_draw(artefact, path, stage, scale or of_scores)]
+        drawn = [path, *_draw(artefact, path, stage, scale)]
         written = [Path(into) / name.relative_to(stage) for name in drawn]
     if judged:
         with atomic(judged) as temporary:
