@@ -48,6 +48,8 @@ def test_an_artefact_has_four_files_and_what_it_decides(scores, tmp_path):
     (into / "kcef/table1.md").unlink()
     drawing.redraw(TABLE, into)
     assert contents(into) == before
+    drawing.make(TABLE, scores, tmp_path / "other", scale="paper", judged=judged)
+    assert set(readings.collect([judged])["scale"]) == {"paper"}  # as drawn, not as in the scores
 
 
 def broken(*_):
