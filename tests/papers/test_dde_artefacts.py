@@ -12,6 +12,7 @@ from kcde.data import made_up
 from kcde.evidence.checks import decide
 from kcde.experiments.estimation_cost import EstimationCost
 from kcde.metrics import MMD, NLL, mmd2_biased
+from kcde.names import OURS
 from kcde.papers import published, registry
 from kcde.papers.dde import artefacts, claims
 
@@ -194,6 +195,18 @@ def test_a_seed_that_diverged_has_no_shares_and_did_not_converge(tmp_path):
     assert set(ring.loc[ring["metric"] == f"{claims.SHARE}:radius 1", "split"]) == {0, 2}
     assert decide(claims.modes_covered, table).verdict == "undecided"
     assert decide(claims.sampler_converges, table, least=3).verdict == "fails"
+    grid = table["dataset"].eq("grid") & table["metric"].str.startswith(f"{claims.COVERAGE}:")
+    failing = table.assign(value=table["value"].mask(grid, 0.0))
+    assert decide(claims.modes_covered, failing).verdict == "fails"
+
+
+def test_d4_takes_the_narrow_kernel_where_a_reading_says_so(tmp_path):
+    table = measured(write(tmp_path))
+    ring = table[table["dataset"] == "ring"].assign(method="DDE-narrow", variant=OURS)
+    far = ring["metric"].str.startswith(f"{claims.COVERAGE}:")
+    both = pd.concat([table, ring.assign(value=ring["value"].mask(far, 0.0))])
+    assert decide(claims.modes_covered, both).verdict == "holds"
+    assert decide(claims.modes_covered, both, narrow=["ring"]).verdict == "fails"
 
 
 def test_the_plateau_begins_within_two_standard_errors_of_the_last_check():
