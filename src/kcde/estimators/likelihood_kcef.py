@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from math import log10
 from typing import ClassVar
 
@@ -31,12 +32,13 @@ _FEW_ROWS, _REPEATS = 60, 3
 _FEW_VALUES = 0.1  # of the rows
 _FEWEST_X, _MOST_X = 400, 800  # ranks of x
 _MOST_FEATURES = 8_000_000
-_NARROWER_FROM = 20_000  # rows
+_NARROWER_FROM, _NARROWER_TO = 20_000, 1_000_000  # rows; beyond, 400 centres are too few for it
 FLOAT32_FROM = 2000
 """Rows from which likelihoods are computed in float32."""
 
 _FIRST, _FIRST_ITERATIONS = 1e-2, 15  # λ of the path on few rows, and iterations at each
 _ITERATIONS, _TOLERANCE = 60, 1e-7
+_STAGE, _LATER_ITERATIONS = 10, 40  # times as many rows a stage, iterations from the second on
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 _NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all nodes
@@ -83,7 +85,11 @@ class LowRankFamily(ConditionalDensity):
         return self
 
     def _solve(self, every: tuple, some_rows: tuple, dtype) -> None:
-        """Minimise over all rows, from where a path of λ on a few rows ends; each with weights."""
+        """Minimise over all rows, from where a path of λ on a few rows ends; each with weights.
+
+        From 300,000 rows on stages of ten times as many rows lie between: the solution of few rows
+        fits their noise, and is far from that of all.
+        """
         (source, weights), (few, weights_of_few) = every, some_rows
         self.iterations_, self._finer = 0, 1
         X, _ = few.take(np.arange(min(len(few), _CHECKED_ROWS)))
@@ -91,16 +97,23 @@ class LowRankFamily(ConditionalDensity):
         # λ times the number of rows is that of all rows.
         last = self.regularization * len(source) / len(few)
         path = last * 10.0 ** np.arange(max(0, round(log10(_FIRST / last))), -1, -1)
-        rows = likelihood.FeatureRows(few, self._x, self._y, dtype, weights_of_few)
-        theta = self._improved(rows, some, theta, path, _FIRST_ITERATIONS)
-        rows = likelihood.FeatureRows(source, self._x, self._y, dtype, weights)
-        self.theta_ = self._improved(rows, some, theta, [self.regularization], _ITERATIONS)[0]
+        improved = partial(self._improved, some, dtype)
+        theta = improved(theta, few, weights_of_few, path, _FIRST_ITERATIONS)
+        size, iterations = _STAGE * len(few), _ITERATIONS
+        while 3 * size <= len(source):
+            part = subsample(len(source), size, rng_of("stage", self.random_state))
+            rows = likelihood.ArrayRows(*source.take(part))
+            penalty, given = last * len(few) / size, None if weights is None else weights[part]
+            theta = improved(theta, rows, given, [penalty], iterations)
+            size, iterations = _STAGE * size, _LATER_ITERATIONS
+        self.theta_ = improved(theta, source, weights, [self.regularization], iterations)[0]
 
-    def _improved(self, rows, some, theta: np.ndarray, path, iterations: int):
+    def _improved(self, some, dtype, theta: np.ndarray, rows, weights, path, iterations: int):
         """Return Θ after some iterations at each λ, with as many nodes as the density needs.
 
         The curvature is that of Cov[ψ|x] under the last density, in the mean over some rows.
         """
+        rows = likelihood.FeatureRows(rows, self._x, self._y, dtype, weights)
         cross, preconditioner = rows.moments()
         options = {"iterations": iterations, "tolerance": _TOLERANCE}
         for regularization in path:
@@ -229,9 +242,9 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
     the problem smooth and convex: it is solved outright, in a space of low rank,
     T(x, y) = φ(x)ᵀ Θ ψ(y), φ = k(x, C) B, ψ(y) = k(y, C′) B′, whose centres are chosen by
     randomly pivoted Cholesky. L-BFGS goes down a path of λ on at most 10,000 rows, and from there
-    over all, in coordinates preconditioned by the spectra of φᵀφ/n and of the mean of Cov[ψ|x];
-    log Z is by quadrature over nodes that all x share, refined until its mean moves by less than
-    1e-4 nats.
+    over all, from 300,000 on by way of ten times as many a stage. Its coordinates are
+    preconditioned by the spectra of φᵀφ/n and of the mean of Cov[ψ|x]; log Z is by quadrature over
+    nodes that all x share, refined until its mean moves by less than 1e-4 nats.
 
     q is the density of y alone, of the same kind with φ = 1, whose own σ_y and λ are chosen first,
     unless given. It is fitted once, to all rows that select: folds of T score rows that q has seen.
@@ -413,8 +426,8 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
             (x, y), best, count, asinh = chosen
             self.scale_x_ = likelihood.AsinhScale.of(X) if asinh else None
             regularization = best.regularization
-            share = min(1.0, max(len(tuning), _NARROWER_FROM) / len(source))
-            narrower = share ** (1 / (X.shape[1] + 5))
+            share = max(len(tuning), _NARROWER_FROM) / min(len(source), _NARROWER_TO)
+            narrower = min(1.0, share) ** (1 / (X.shape[1] + 5))
             x = x * narrower if self.bandwidth_x is None else x
             y = y * narrower if self.bandwidth_y is None else y
             if self.regularization is None:

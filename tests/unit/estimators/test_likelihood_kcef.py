@@ -278,12 +278,13 @@ def test_bandwidths_narrow_where_few_rows_choose(rng, monkeypatch, options, x_na
     note = lambda *given: choices.append(run(*given)) or choices[-1]  # noqa: E731
     monkeypatch.setattr(selection.Search, "run", note)
     monkeypatch.setattr(likelihood_kcef, "_NARROWER_FROM", 40)
+    monkeypatch.setattr(likelihood_kcef, "_NARROWER_TO", 120)
     model = LikelihoodKCEF(**{"tuning_rows": 40} | options).fit(X, Y)
     for found, chosen, scale, narrows in (
         (model.bandwidth_x_, choices[-1][0].x, X.std(axis=0), x_narrows),
         (model.bandwidth_y_, choices[-1][0].y, Y.std(axis=0), y_narrows),
     ):
-        expected = chosen * scale * (0.25 ** (1 / 6) if narrows else 1.0)
+        expected = chosen * scale * (3.0 ** (-1 / 6) if narrows else 1.0)
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
@@ -314,6 +315,20 @@ def test_rows_in_blocks_give_the_fit_of_all(table, parquet, tmp_path):
         found = LikelihoodKCEF(**GIVEN).fit_rows(rows)
         np.testing.assert_allclose(found.log_density(X, Y), whole.log_density(X, Y), atol=1e-5)
         assert (len(rows), found._n_fitted, found.n_features_in_) == (700, 700, 2)
+
+
+def test_a_stage_of_more_rows_ends_at_the_same_solution(table, monkeypatch):
+    X, Y, weights = table[["a", "b"]], table["y"], np.tile([0.5, 1.5], 350)
+    monkeypatch.setattr(likelihood, "PIVOT_ROWS", 60)
+    found = []
+    for times in (12, 3):  # none lies between, or 180 rows
+        monkeypatch.setattr(likelihood_kcef, "_STAGE", times)
+        found.append(LikelihoodKCEF(**GIVEN).fit(X, Y, sample_weight=weights))
+    one, staged = (model.log_density(X, Y) for model in found)
+    np.testing.assert_allclose(staged, one, atol=5e-3)
+    means = (np.average(each, weights=weights) for each in (staged, one))
+    assert next(means) == pytest.approx(next(means), abs=1e-4)
+    assert found[1].iterations_ > found[0].iterations_ > 10
 
 
 def test_scales_of_blocks_are_those_of_all_rows(table):
