@@ -65,11 +65,3 @@ def test_a_paper_is_a_folder_and_a_row(package):
         papers.write('toys,"Toy: On toys, 2026",It is small.,table1\n')
     asked = "from kcde import plan; print([a.key for a in plan.artefacts(plan.PAPERS, ['run'])])"
     assert "'toys/table1'" in answer(package, "-c", asked)
-
-
-def test_a_reading_is_an_entry(package):
-    with (package / "papers/jdl/readings.yaml").open("a") as entries:
-        entries.write("J-mine:\n  choice: mine\n  why: open\n  drawn: one\n")
-        entries.write("  claims: [J2]\n  readings:\n    another: {with: {}}\n")
-    asked = "from kcde.evidence import readings; print(readings.choices('jdl'))"
-    assert "J-mine" in answer(package, "-c", asked)
