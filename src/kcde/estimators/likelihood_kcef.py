@@ -38,7 +38,7 @@ FLOAT32_FROM = 2000
 
 _FIRST, _FIRST_ITERATIONS = 1e-2, 15  # λ of the path on few rows, and iterations at each
 _ITERATIONS, _TOLERANCE = 60, 1e-7
-_STAGE = 10  # times as many rows a stage, from a start that needs two thirds of the iterations
+_STAGE, _LARGEST = 10, 1_000_000  # times as many rows a stage, and rows of one: they are held
 _CHECKED_ROWS, _REFINEMENTS = 2000, 4
 _MOVED, _ROUNDED = 1e-4, 1e-4  # nats, of the mean
 _NODES = 64  # numbers a row of blocks of the normaliser: some 10 MB with all nodes
@@ -87,8 +87,9 @@ class LowRankFamily(ConditionalDensity):
     def _solve(self, every: tuple, some_rows: tuple, dtype) -> None:
         """Minimise over all rows, from where a path of λ on a few rows ends; each with weights.
 
-        From 300,000 rows on stages of ten times as many rows lie between: the solution of few rows
-        fits their noise, and is far from that of all.
+        From 300,000 rows on stages of ten times as many rows lie between, up to a million: the
+        solution of few rows fits their noise, and is far from that of all. After each the start is
+        better, and two thirds of the iterations are enough.
         """
         (source, weights), (few, weights_of_few) = every, some_rows
         self.iterations_, self._finer = 0, 1
@@ -100,7 +101,7 @@ class LowRankFamily(ConditionalDensity):
         improved = partial(self._improved, some, dtype)
         theta = improved(theta, few, weights_of_few, path, _FIRST_ITERATIONS)
         size, iterations = _STAGE * len(few), _ITERATIONS
-        while 3 * size <= len(source):
+        while size <= min(len(source) // 3, _LARGEST):
             part = subsample(len(source), size, rng_of("stage", self.random_state))
             rows = likelihood.ArrayRows(*source.take(part))
             penalty, given = last * len(few) / size, None if weights is None else weights[part]
