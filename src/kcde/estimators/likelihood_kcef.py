@@ -363,8 +363,9 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
     def fit_rows(self, rows: likelihood.ArrayRows) -> "LikelihoodKCEF":
         """Fit to pairs that are read in blocks, as `kcde.streaming` has them.
 
-        The selection reads `tuning_rows` rows. Every gradient of the final fit is one pass; where
-        the features do not fit into memory they are recomputed in each. Progress is logged.
+        The selection reads `tuning_rows` rows, and a stage before the final fit holds a million at
+        most. Every gradient of the final fit is one pass; where the features do not fit into memory
+        they are recomputed in each. Progress is logged.
         The density is that of `fit`; learned bandwidths are in the units of the rows.
 
         Parameters
