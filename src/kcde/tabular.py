@@ -141,7 +141,7 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
         kind = kind or LEVELS
     text = given.where(given.notna()).map(str, na_action="ignore").astype(object)
     text = text.str.normalize("NFC").str.replace(_INVISIBLE, "", regex=True)
-    text = text.str.replace(" {2,}", " ", regex=True).str.strip()
+    text = text.str.replace(r"\s+", " ", regex=True).str.strip()
     text = text.mask(text == "")
     codes, found = pd.factorize(text)
     found, counts = pd.Series(found, dtype=object), np.bincount(codes[codes >= 0])
@@ -732,8 +732,12 @@ def check(
     frame = frame.copy(deep=False)
     for name, each in cells.items():
         frame[name] = each.values
+    alike = []
+    if groups is not None:
+        frame[groups], alike = _merged(groups, frame[groups])
     whole = [y, *apart] if missing == INDICATE else [*wanted, y, *apart]
     frame, notes = _complete(frame, whole, missing, cells)
+    notes += alike
     empty = frame[wanted].isna().sum()[lambda found: (found > 0) & (found < len(frame))]
     if len(empty):
         shown = _first(f"{name} ({n})" for name, n in empty.items())
@@ -829,6 +833,29 @@ def _alike(column: pd.Series) -> float:
         if places > len(column):
             return 1.0 / places
     return float(((column.value_counts() / len(column)) ** 2).sum())
+
+
+def _merged(name: str, labels: pd.Series) -> tuple[pd.Series, list[str]]:
+    """Return labels of groups, each as it is written first, and say which are written otherwise.
+
+    Two people taken for one cost little, one taken for two is on both sides of a split. So case,
+    forms of letters and dashes, leading zeros, and what divides words or numbers say nothing.
+    """
+    written = pd.Series(labels.dropna().unique(), dtype=object)
+    plain = written.str.normalize("NFKC").str.casefold()
+    letter, mark = r"[^\W\d_]", r"[\s_\-\u2010-\u2015]+"
+    for pattern, put in (
+        (rf"(?<=\w){mark}(?={letter})|(?<={letter}){mark}(?=\w)", ""),
+        (rf"(?<=\d){mark}(?=\d)", " "),
+        (r"(?<![\d.,])0+(?=\d)", ""),
+    ):
+        plain = plain.str.replace(pattern, put, regex=True)
+    first = written.groupby(plain).transform("first")
+    if not (other := first != written).any():
+        return labels, []
+    example = f"such as {first[other].iloc[0]!r} and {written[other].iloc[0]!r}"
+    said = f"Column {name!r} has {other.sum()} labels that are others written otherwise, {example}"
+    return labels.map(dict(zip(written, first, strict=True))), [f"{said}: they are one group."]
 
 
 def _require_faultless(faults: list[str]) -> None:
@@ -1061,7 +1088,7 @@ def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
 
 
 def _nearly_says(encoded: pd.DataFrame, target: np.ndarray) -> str:
-    """Return which columns leave next to nothing of y open, by ranks of each or a line of all."""
+    """Return what leaves next to nothing of y open: the order of a column, or all columns."""
     some = slice(None, None, 1 + len(target) // _LOOKED_AT)
     y, encoded = pd.Series(target, encoded.index)[some], encoded[some]
     encoded = encoded.loc[:, encoded.std() > 0.0]
@@ -1071,9 +1098,16 @@ def _nearly_says(encoded: pd.DataFrame, target: np.ndarray) -> str:
     n, width = encoded.shape
     if n < _ROWS_A_COLUMN * width:
         return ""
-    X = ((encoded - encoded.mean()) / encoded.std()).assign(one=1.0)
-    left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
-    return "a straight line of x says" if left.var() <= _LEFT * y.var() else ""
+    forms = {"a straight line of x": (encoded, y)}
+    if y.min() > 0.0:
+        logs = encoded.apply(lambda column: np.log(column) if column.min() > 0.0 else column)
+        forms["a product of powers of x"] = logs, np.log(y)
+    for form, (X, aim) in forms.items():
+        X = np.c_[(X - X.mean()) / X.std(), np.ones(n)]
+        left = aim - X @ np.linalg.lstsq(X, aim, rcond=None)[0]
+        if left.var() <= _LEFT * aim.var():
+            return f"{form} says"
+    return ""
 
 
 def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:

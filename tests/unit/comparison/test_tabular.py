@@ -261,7 +261,8 @@ def test_numbers_in_disguise_are_named_unless_they_are_levels(values, decimal, w
     frame.attrs["decimal"] = decimal
     with pytest.raises(ValueError, match=f"'area'.*{word}"):
         check(frame, "price")
-    assert check(frame, "price", levels=["area"]).columns.x[0].levels == tuple(sorted(values))
+    levels = tuple(sorted(value.replace("\u202f", " ") for value in values))
+    assert check(frame, "price", levels=["area"]).columns.x[0].levels == levels
 
 
 def test_words_for_missing_values_are_counted_and_as_levels_said(tmp_path):
@@ -280,13 +281,27 @@ def test_words_for_missing_values_are_counted_and_as_levels_said(tmp_path):
 
 
 def test_blanks_are_stripped_and_labels_are_text_however_written():
-    frame = table().assign(town=["yes ", "Yes", " yes", "no"] * 10, g=[7, "7 ", "7.0", "07"] * 10)
+    frame = table().assign(town=["yes ", "Yes", " yes", "no"] * 10, g=[7, "8 ", "7.0", "8"] * 10)
     checked = check(frame, "price", groups="g")
     assert checked.columns.x[1].levels == ("Yes", "no", "yes")
     assert "'yes' (20 rows), 'Yes' (10 rows)" in checked.warnings[-1]
-    assert set(checked.frame["g"]) == {"7", "07"}
+    assert set(checked.frame["g"]) == {"7", "8"}
+    assert not any("'g'" in each for each in (*checked.notes, *checked.warnings))
     with pytest.raises(ValueError, match="'g'"):
         check(frame, "price", groups="g", levels=["g"])
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["07", "P7", "p 07", "P-7", "P_7", "P\u20137", "P\u00a07", "\uff307", "Site  3-7", "site3 07"],
+)
+def test_a_thing_is_one_group_however_its_label_is_written(written):
+    plain = {"0": "7", "P": "P7", "p": "P7", "\uff30": "P7"}.get(written[0], "site 3-7")
+    others = ["P70", "17", "7.05", "7.5", "A+", "A-", "site 37"]
+    frame = table().assign(g=[plain, written, *others, "x"] * 4)
+    checked = check(frame, "price", groups="g")
+    assert set(checked.frame["g"]) == {plain, *others, "x"}
+    assert sum("one group" in each for each in checked.notes) == (plain != written)
 
 
 def test_missing_x_is_indicated_and_rows_without_y_are_left_out():
@@ -463,6 +478,10 @@ def test_a_named_index_of_a_file_is_a_column_and_labels_are_told_by_what_they_sh
     [
         (lambda f: {"euro": (1.17 * f["y"]).round()}, "by its order 'euro'"),
         (lambda f: {"x": f["y"] - f["z"]}, "a straight line of x"),
+        (
+            lambda f: {"y": np.exp(f["y"]), "x": np.exp(f["y"] - f["z"]), "z": np.exp(f["z"])},
+            "a product of powers of x",
+        ),
         (lambda f: {"y": f["y"].round()}, "different values"),
         (lambda f: {"y": f["y"].where(f.index > 14, 0.0)}, "15 value(s) of 'y' are 0"),
         (lambda f: {"day": [20_000_100 + i % 28 + 1 for i in f.index]}, "dates as YYYYMMDD"),
