@@ -19,7 +19,7 @@ ROOMS = {
     "data": (1066, ["data"]),
     "experiments": (3059, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
-    "estimators": (8640, ["estimators"]),
+    "estimators": (8645, ["estimators"]),
     "numerics": (
         1977,
         [
@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (880, ["evidence"]),
     "pages": (627, ["pages"]),
     "papers": (4394, ["papers"]),
-    "table": (2155, ["comparison", "tabular", "table_model"]),
+    "table": (2158, ["comparison", "tabular", "table_model"]),
     "the rest": (
         909,
         [
@@ -59,7 +59,7 @@ ROOMS = {
 """Room to its budget in lines of code and what belongs to it."""
 
 WORKFLOW = 718
-TESTS = 13997
+TESTS = 14000
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 
 WORDS, LONGEST, SENTENCE = 13_000, 1200, 20

@@ -219,6 +219,9 @@ class TableModel:
             weights = frame[self.weight].to_numpy()
         given = self._x_of(frame), checked.columns.target(frame), groups
         self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
+        if self.conformal is not None:
+            most = float(self.model_.levels_[-1])
+            self.notes_ += (f"Intervals are calibrated for levels up to {most:.3g}.",)
         if mixture := inside(self.model_, Stacked):
             names = stacked(self.options or {})
             self.notes_ += (f"Weights: {weighted(names, mixture.weights_)}.",)

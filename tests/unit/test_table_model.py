@@ -41,8 +41,8 @@ def test_fit_and_predict_give_what_python_gives(data, call):
 
 
 def test_expectations_have_quantiles_and_no_density(data, call):
-    model, out, asked = data / "j.kcde", data / "predictions.csv", ("--method", "JDL")
-    fit = ("fit", data / "data.csv", "--y", "price", *asked, "--out", model)
+    model, out = data / "j.kcde", data / "predictions.csv"
+    fit = ("fit", data / "data.csv", "--y", "price", "--method", "JDL", "--out", model)
     assert call(*fit)[0] == 0
     assert call("predict", model, data / "data.csv", "--interval", "0.9", "--out", out)[0] == 0
     made, y = pd.read_csv(out), table()["price"]

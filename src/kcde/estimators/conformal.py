@@ -10,7 +10,7 @@ from kcde.estimators._shared.rows import check_pairs, group_labels
 from kcde.estimators.standardised import Wrapper
 from kcde.seeding import rng_of
 
-_ROUNDING = 1e-9  # of numbers that are whole but for the last bits
+_ROUNDING = 1e-9  # of sums of weights
 
 
 class Conformal(Wrapper):
@@ -24,6 +24,11 @@ class Conformal(Wrapper):
     If the rows are exchangeable, it holds a new y with a probability of at least `level`, whatever
     the density, over all x together. All other methods are those of the density, which saw the
     other rows.
+
+    Rows of one group are alike. Those of K calibration groups have the weight 1/(K + 1) together,
+    and q is the smallest score up to which the weights sum to `level`. So the interval holds a new
+    y of a new group with that probability, if groups are exchangeable (Lee, Barber and Willett
+    2023, Distribution-free inference with hierarchical data).
 
     Parameters
     ----------
@@ -43,6 +48,8 @@ class Conformal(Wrapper):
         The fitted clone.
     scores_
         Sorted scores of the calibration rows, shape (m,).
+    levels_
+        The level up to which each score bounds intervals, shape (m,).
 
     Examples
     --------
@@ -104,7 +111,12 @@ class Conformal(Wrapper):
         model = clone(self.estimator)
         self.estimator_ = model.fit(features(fitted), take_rows(Y, fitted), **inside)
         pit = self.estimator_.cdf(features(calibration), take_rows(Y, calibration))
-        self.scores_ = np.sort(np.abs(to_numpy(pit) - 0.5))
+        scores = np.abs(to_numpy(pit) - 0.5)
+        places = np.argsort(scores)
+        of_one = calibration if groups is None else groups[calibration]
+        _, number, sizes = np.unique(of_one, return_inverse=True, return_counts=True)
+        self.scores_ = scores[places]
+        self.levels_ = np.cumsum(1.0 / sizes[number][places]) / (len(sizes) + 1)
         self._record_input(given, X, Y)
         self._open(None, outputs)
         return self
@@ -115,14 +127,14 @@ class Conformal(Wrapper):
         Raises
         ------
         ValueError
-            If there are too few calibration rows for the level.
+            If there are too few calibration rows, or groups, for the level.
         """
         tails(level)
-        m = len(self.scores_)
-        rank = int(np.ceil((m + 1) * level - _ROUNDING))
-        if rank > m:
+        rank = np.searchsorted(self.levels_, level - _ROUNDING)
+        if rank == len(self.scores_):
             raise ValueError(
-                f"{m} calibration rows bound no level above {m / (m + 1):.3g}; got {level}"
+                f"the calibration rows bound no level above {self.levels_[-1]:.3g}; got {level}: "
+                "fit with a larger share of them, or more rows or groups"
             )
-        half = min(self.scores_[rank - 1], 0.5 * (1.0 - 1e-12))
+        half = min(self.scores_[rank], 0.5 * (1.0 - 1e-12))
         return self.estimator_.quantile(X, [0.5 - half, 0.5 + half])

@@ -34,6 +34,20 @@ def test_intervals_are_quantiles_at_the_score_of_the_right_rank(pairs):
     np.testing.assert_array_equal(again.log_density(X, Y), model.log_density(X, Y))
 
 
+def test_intervals_hold_new_groups_of_few_and_unequal_ones():
+    share = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        person = np.repeat(np.arange(60), [*rng.integers(4, 12, 20), *[1] * 40])
+        y = rng.normal(size=60)[person] + 0.3 * rng.normal(size=len(person))
+        seen = person < 20
+        model = Conformal(process(), 0.5).fit(0.0 * y[seen, None], y[seen], person[seen])
+        low, high = model.interval([[0.0]], 0.8)[0]
+        share.append(np.mean((low <= y[~seen]) & (y[~seen] <= high)))
+    # At least the level, and at most that and the weight of one group more; rows alone give 0.78.
+    assert 0.8 < np.mean(share) < 0.8 + 1.0 / 8
+
+
 def test_all_else_is_that_of_the_density(pairs, rng):
     frame, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pairs[1]
     model = clone(Conformal(Standardised(process()))).fit(frame, Y)
@@ -92,7 +106,7 @@ def test_plot_draws_the_density(pairs):
 
 def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
     model = Conformal(process()).fit(*pairs)
-    with pytest.raises(ValueError, match="8 calibration rows"):
+    with pytest.raises(ValueError, match=r"above 0\.889"):
         model.interval(pairs[0], 0.9)
     with pytest.raises(ValueError, match="level"):
         model.interval(pairs[0], [0.5, 0.9])
