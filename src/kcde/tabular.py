@@ -139,12 +139,17 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
         return Cells(kind or LEVELS, pd.Series(np.nan, series.index), ~nowhere, fault)
     if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.categories.dtype != bool:
         kind = kind or LEVELS
-    text = given.where(given.notna()).map(str, na_action="ignore").astype(object)
-    text = text.str.normalize("NFC").str.replace(_INVISIBLE, "", regex=True)
-    text = text.str.replace(r"\s+", " ", regex=True).str.strip()
-    text = text.mask(text == "")
-    codes, found = pd.factorize(text)
+    given = given.where(given.notna()).map(str, na_action="ignore")
+    codes, written = pd.factorize(given.astype(object))
+    clean = pd.Series(written, dtype=object).str.normalize("NFC")
+    clean = clean.str.replace(_INVISIBLE, "", regex=True)
+    clean = clean.str.replace(r"\s+", " ", regex=True).str.strip()
+    alike, found = pd.factorize(clean.mask(clean == ""))
+    codes = np.append(alike, -1)[codes]
     found, counts = pd.Series(found, dtype=object), np.bincount(codes[codes >= 0])
+
+    def cells(of: pd.Series, dtype: type = object) -> pd.Series:
+        return pd.Series(np.append(of, np.nan)[codes], series.index, dtype=dtype)
 
     def rows(which: pd.Series) -> np.ndarray:
         return np.append(which, False)[codes]
@@ -165,18 +170,18 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     if kind is NUMBER or (kind is None and (words.all() or mostly(numbers.notna() | hidden))):
         wrong, fault = rows(numbers.isna() & told), ""
         if hidden.any():
-            fault = _disguise(text[rows(hidden)], found[numbers.notna()], decimal)
+            fault = _disguise(cells(found)[rows(hidden)], found[numbers.notna()], decimal)
         elif wrong.any():
-            first, row = text[wrong].iloc[0], row_number(text[wrong].index[0])
+            place = wrong.argmax()
+            first, row = found[codes[place]], row_number(series.index[place])
             fault = f"{wrong.sum()} values are not numbers, such as {first!r} in row {row}: "
             fault += f"correct them, or leave them empty; --na {first!r} if it stands for missing"
-        values = pd.Series(np.append(numbers, np.nan)[codes], series.index, dtype=float)
-        return Cells(NUMBER, values, wrong, fault, tuple(found[words]))
+        return Cells(NUMBER, cells(numbers, float), wrong, fault, tuple(found[words]))
     if kind is None and mostly(found.str.fullmatch(_ANY_DATE)):
-        return Cells(DATE, text.mask(rows(words)), nowhere)
+        return Cells(DATE, cells(found.mask(words)), nowhere)
     # 7 and 7.0 are one label: whole numbers beside missing values have a point.
-    labels = text.str.replace(r"^([+-]?\d+)\.0$", r"\1", regex=True)
-    return Cells(LEVELS, labels, nowhere, words=tuple(found[words]))
+    labels = found.str.replace(r"^([+-]?\d+)\.0$", r"\1", regex=True)
+    return Cells(LEVELS, cells(labels), nowhere, words=tuple(found[words]))
 
 
 def _disguise(hidden: pd.Series, plain: pd.Series, decimal: str) -> str:
@@ -199,8 +204,8 @@ def _disguise(hidden: pd.Series, plain: pd.Series, decimal: str) -> str:
             remedy = f"give --decimal , if they are decimal marks, or write numbers {remedy}"
         else:
             remedy = f"the decimal mark is a comma (--decimal ,); write numbers so, {remedy}"
-    row, shown = row_number(hidden.index[0]), re.sub(_BLANK, " ", value)
-    return f"{len(hidden)} values have {cause}, such as {shown!r} in row {row}: {remedy}"
+    row = row_number(hidden.index[0])
+    return f"{len(hidden)} values have {cause}, such as {value!r} in row {row}: {remedy}"
 
 
 @dataclass(frozen=True)
