@@ -142,7 +142,8 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     first = sound.iloc[0]
     margin = MARGIN if rank_by == LOG_DENSITY else MARGIN * first[CRPS]
     tested = int(splits[splits["method"] == first.name]["n_test"].sum())
-    grow = f"more rows, or {REMEDY}" if len(run.splits) < len(plan.splits) else "more rows"
+    rows = "rows of more groups" if plan.kind == GROUPS else "more rows"
+    grow = f"{rows}, or {REMEDY}" if len(run.splits) < len(plan.splits) else rows
     if tested < FEWEST_TESTED:
         few = f"{tested} test rows in all are too few ({FEWEST_TESTED} are needed)"
         return _none(f"{few}; {first.name} is the first so far", f"{grow}, or more --splits")

@@ -22,7 +22,7 @@ NOISY = -1.3 + np.array([0.9, -0.8, 0.5, -0.6, 0.3, -0.2])
 
 def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", **given):
     """The table and the advice where each method has one log density a split."""
-    found, tested = {}, given.pop("tested", 100)
+    found, tested, kind = {}, given.pop("tested", 100), given.pop("kind", "forward")
     for method, values in scores.items():
         found[method] = []
         for split, value in enumerate(values):
@@ -36,7 +36,7 @@ def compared(scores, risks=(), failed=(), covered=(), rank_by="log_density", **g
     count = max(map(len, scores.values()), default=0)
     run = Run(40, splits=list(range(count)), scores=found, **given)
     split = Split(np.arange(40), np.arange(10))
-    plan = Plan("", given.get("kind", "forward"), (split,) * 6, None, None, column="when")
+    plan = Plan("", kind, (split,) * 6, None, None, column="when")
     splits = by_split(run)
     table = ranked(splits, run, OVERLAP, rank_by)
     return table, advise(table, splits, run, plan, rank_by)
@@ -114,8 +114,8 @@ def test_the_sentence_says_what_x_is_worth_and_what_is_to_be_done():
     assert "kcde fit --time-column when --conformal" in narrow
     mixed = compared(MIXED, stack=STACK)[1].sentence
     assert "Take Stacked, the mixture 0.75 LSCDE, 0.25 CDO-LL: it is the first" in mixed
-    hedged = compared(RIVAL | {"Stacked": NOISY})[1].sentence
-    assert "Stacked, the mixture of them, hedges" in hedged
+    hedged = compared(RIVAL | {"Stacked": NOISY}, kind="groups")[1].sentence
+    assert "rows of more groups. Meanwhile Stacked, the mixture of them, hedges" in hedged
     assert "no other method" in compared({"LSCDE": SCORES["LSCDE"]})[1].sentence
     assert "KCEF may be better than it, by up to 0.03 nats" in compared(RIVAL)[1].sentence
     assert "nats" not in compared(SCORES, rank_by="crps")[1].sentence
