@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (880, ["evidence"]),
     "pages": (627, ["pages"]),
     "papers": (4394, ["papers"]),
-    "table": (2163, ["comparison", "tabular", "table_model"]),
+    "table": (2165, ["comparison", "tabular", "table_model"]),
     "the rest": (
         909,
         [

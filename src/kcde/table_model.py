@@ -220,8 +220,10 @@ class TableModel:
         given = self._x_of(frame), checked.columns.target(frame), groups
         self.model_ = estimator.fit(*given, **about_rows(estimator, sample_weight=weights))
         if self.conformal is not None:
+            like = "rows like these" if groups is None else "groups like these"
+            like = like if self.time_column is None else "rows like the latest"
             most = float(self.model_.levels_[-1])
-            self.notes_ += (f"Intervals are calibrated for levels up to {most:.3g}.",)
+            self.notes_ += (f"Intervals hold for new {like}, at levels up to {most:.3g}.",)
         if mixture := inside(self.model_, Stacked):
             names = stacked(self.options or {})
             self.notes_ += (f"Weights: {weighted(names, mixture.weights_)}.",)

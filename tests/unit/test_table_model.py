@@ -130,7 +130,7 @@ def test_a_loaded_model_is_fitted_again_with_the_same_arguments(data):
     assert (model.quantile(frame, [0.001]) > 0.0).all()
     model.save(data / "m.kcde")
     again = TableModel.load(data / "m.kcde").fit(frame)
-    assert again.columns_ == model.columns_
+    assert again.notes_[-1].endswith("new groups like these, at levels up to 0.9.")
     np.testing.assert_array_equal(again.interval(frame, 0.8), model.interval(frame, 0.8))
     again.save(data / "again.kcde")
     assert (data / "again.kcde").read_bytes() == (data / "m.kcde").read_bytes()
