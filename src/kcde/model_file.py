@@ -17,7 +17,7 @@ import numpy as np
 from kcde.files import array_in, atomic, part_of, refused, require_small
 from kcde.provenance import source
 
-FORMAT = 3
+FORMAT = 4
 
 _ROOMS = ("kcde.estimators.", "kcde.kernels.", "kcde.linalg.", "kcde.normalisers.")
 """Parts of the package whose classes a file may name."""
@@ -81,7 +81,7 @@ def read(path: str | Path) -> tuple[Any, dict[str, Any], dict[str, Any] | None]:
         require_small(file, path.stat().st_size)
         content = json.loads(part_of(file, _JSON))
         if content.get("format") != FORMAT:
-            raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}")
+            raise ValueError(f"it is of format {content.get('format')}, not {FORMAT}: fit again")
         reader = _Reader(file)
         model, about = reader.decode(content["model"]), content["about"]
         if not (hasattr(model, "predict") and isinstance(about, dict)):
