@@ -48,8 +48,8 @@ try:
     asks = config["backend"] == "cupy" and not LOCAL
     HAS_GPU = asks or resolve_backend(config["backend"]) == "cupy"
 except (ValueError, RuntimeError, WorkflowError) as error:
-    said = re.search(r"ValidationError: (.*)", str(error))
-    raise WorkflowError(f"config: {said[1] if said else error}") from None
+    said = re.search(r"ValidationError: (.*)(?s:.*)\nOn instance(.*):\n", str(error))
+    raise WorkflowError(f"config{said[2]}: {said[1]}" if said else f"config: {error}") from None
 
 CATALOGUE = catalogue.by_any_name(catalogue.read())
 RESOURCES = plan.resource_table(ROOT / "resources.csv")
