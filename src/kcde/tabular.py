@@ -517,13 +517,8 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
         with warnings.catch_warnings():
             # Rows longer than the header.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                **form,
-                decimal=decimal,
-                low_memory=False,
-                dtype=dict.fromkeys(text & set(names), str),
-            )
+            dtype = dict.fromkeys(text & set(names), str)
+            frame = pd.read_csv(path, **form, decimal=decimal, low_memory=False, dtype=dtype)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         _require_whole_rows(path, names, delimiter, skipped)
         raise ValueError(str(error).splitlines()[0]) from None
@@ -537,10 +532,11 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
         raw = pd.read_csv(path, **form, usecols=grouped, dtype=str)
         whole = rf"-?(\d{{1,3}}|[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}})"
         for name in grouped:
-            if raw[name].dropna().str.fullmatch(whole).all():
+            cells = raw[name].dropna()
+            if cells.str.fullmatch(whole).all() and cells.str.isdigit().any():  # "850" by "1.234"
                 said = f"column {name!r}: each {decimal!r} is before three last digits"
                 remedy = "write thousands without it, or all numbers with as many decimals"
-                raise ValueError(f"{said}, as in {raw[name].max()}: {remedy}")
+                raise ValueError(f"{said}, as in {cells.max()}: {remedy}")
     frame.attrs["decimal"] = decimal
     if numbers := list(frame.select_dtypes("number")):
         first = pd.read_csv(path, **form, usecols=numbers, dtype=str, nrows=_FIRST)
@@ -873,7 +869,8 @@ def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
     for name in [y, *(x or ()), *drop, *aside, *levels]:
         if name not in frame.columns:
             unknown = f"there is no column {name!r}{nearest(name, frame.columns)}"
-            raise ValueError(f"{unknown}; there are {_listed(frame.columns)}")
+            blanks = "; --delimiter ' ' if blanks divide them" * (frame.shape[1] == 1)
+            raise ValueError(f"{unknown}; there are {_listed(frame.columns)}{blanks}")
     others = [name for name in (x or frame.columns) if name not in (y, *drop, *aside)]
     clash = [name for name in (*(x or ()), *levels) if name not in others]
     if clash := clash + [y] * (y in (*drop, *aside)):

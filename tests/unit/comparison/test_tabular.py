@@ -450,6 +450,8 @@ def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
     assert len(read(file(tmp_path, "x\n1\n2\n\n"))) == 2
     fine = "x;y\n" + "".join(f"{i};{i}.{'125' if i % 3 else '5'}\n{i};{i}\n" for i in range(1, 30))
     assert read(file(tmp_path, fine))["y"].iloc[0] == 1.125
+    even = "x,y\n" + "".join(f"{i},{i / 8:.3f}\n" for i in range(9, 60))
+    assert read(file(tmp_path, even))["y"].iloc[0] == 1.125
     path = file(tmp_path, "key,flag\nNA,NA\n007,1\nnull,7\n")
     for cell, word in (("$ 1,000", "units"), ("12 kg", "such as '12 kg'")):
         with pytest.raises(ValueError, match=re.escape(word)):
