@@ -560,8 +560,8 @@ def _require_closed_quotes(frame: pd.DataFrame, delimiter: str) -> None:
     for name in frame.columns[frame.dtypes.eq(object) | frame.dtypes.eq("str")]:
         long = frame[name][frame[name].astype(str).str.contains("\n", regex=False)]
         for row, text in long.items():
-            records = csv.reader(text.splitlines(), delimiter=delimiter)
-            if max(map(len, records)) >= frame.shape[1] > 1:
+            fields = [len(each) for each in csv.reader(text.splitlines(), delimiter=delimiter)]
+            if {*(fields[1:-1] or [max(fields)])} == {frame.shape[1]} != {1}:
                 said = f"a quote in row {row_number(row)}, column {name!r}, holds whole rows"
                 raise ValueError(f"{said}: close it, or leave it out")
 
@@ -1028,7 +1028,7 @@ def _far(name: str, values: np.ndarray, *, of_y: bool = False) -> list[str]:
         value, others = sign * ends[0], sign * ends[1:]
         zero = value == 0.0 and not of_y
         below = value <= 0.0 < others.min() or value < 0.0 == others.min()
-        coded = below or re.fullmatch(_CODE, f"{value:.15g}")
+        coded = (below and value % 1.0 == 0.0) or re.fullmatch(_CODE, f"{value:.15g}")
         enough = not zero and gaps[0] >= (_GAP_OF_CODE if coded else _GAP) * ranges[0]
         if (behind := np.flatnonzero(wide & few)).size:
             far = sign * ends[: behind[-1] + 1]

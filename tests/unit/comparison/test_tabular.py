@@ -334,6 +334,7 @@ def test_ordinary_samples_are_quiet(seed):
     for values in (*draws, rng.poisson(2.0, 500), rng.poisson(0.05, 500)):
         assert not tabular._far("x", values.astype(float))
         assert not tabular._skewed("x", values + 40.0)
+    assert not tabular._far("x", [*[-0.06] * 3, *np.linspace(0.36, 2.22, 10).repeat(8)])
     assert not tabular._skewed("x", draws[1])
 
 
@@ -448,6 +449,7 @@ def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
         with pytest.raises(ValueError, match=word):
             read(file(tmp_path, text), decimal="," if ",1" in text[:12] else ".")
     assert len(read(file(tmp_path, "x\n1\n2\n\n"))) == 2
+    assert len(read(file(tmp_path, 'note,x,y\n"so it,\nis, not, a, row",1,2\n'))) == 1
     fine = "x;y\n" + "".join(f"{i};{i}.{'125' if i % 3 else '5'}\n{i};{i}\n" for i in range(1, 30))
     assert read(file(tmp_path, fine))["y"].iloc[0] == 1.125
     even = "x,y\n" + "".join(f"{i},{i / 8:.3f}\n" for i in range(9, 60))
