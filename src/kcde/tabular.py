@@ -767,7 +767,15 @@ def check(
             frame = frame.assign(**{weight: same[weight].transform("sum")})
             notes.append(f"Their {weight!r} is added to that of the other.")
         frame, target = frame[~again], target[~again]
-    encoded = columns.encode(frame)
+    said = _warnings(columns, frame, target, lower)
+    for name in columns.text if groups is None else [*columns.text, groups]:
+        said += _of_labels(name, frame[name], cells[name].words, meant=name in meant)
+    return Checked(frame, columns, (*notes, *left_out), tuple(said))
+
+
+def _warnings(columns: Columns, frame: pd.DataFrame, target, lower) -> list[str]:
+    """Say what may mislead: ties and skew of y, leaks, row numbers, dates, codes, far values."""
+    y, encoded = columns.y, columns.encode(frame)
     said, width = _of_target(y, target), encoded.shape[1]
     skewed = [] if said or lower is not None else _skewed(y, target)
     said += skewed
@@ -781,7 +789,8 @@ def check(
     if width > len(frame):
         remedy = "most methods will learn little; name the ones that matter with --x"
         said.append(f"There are more columns of x ({width}) than rows ({len(frame)}): {remedy}.")
-    numbers = {each.name: encoded[each.name].to_numpy() for each in used if each.levels is None}
+    amounts = [each.name for each in columns.x if each.levels is None]
+    numbers = {name: encoded[name].to_numpy() for name in amounts}
     said += [
         f"Column {name!r} numbers the rows, each once: leave it out with --drop, or name it with "
         "--time-column if new rows will be later ones."
@@ -801,10 +810,7 @@ def check(
     ]
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     far += [] if skewed or lower is not None else _far(y, target, of_y=True)
-    said += far[:_SHOWN]
-    for name in columns.text if groups is None else [*columns.text, groups]:
-        said += _of_labels(name, frame[name], cells[name].words, meant=name in meant)
-    return Checked(frame, columns, (*notes, *left_out), tuple(said))
+    return said + far[:_SHOWN]
 
 
 def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
