@@ -230,7 +230,7 @@ def misleading(checked: tabular.Checked) -> list[str]:
 
     Dates; labels of things that rows belong to; rows with the same x; and neighbouring rows whose y
     are alike, by an autocorrelation of at least 0.2 that is four standard errors, 1/√n each, from
-    0, in a file that is not sorted by y.
+    0, in a file that is not sorted by y and has no such labels.
     """
     said, frame, columns = [], checked.frame, checked.columns
     dates = [name for name in columns.ignored if tabular.classify(frame[name]).kind is tabular.DATE]
@@ -249,7 +249,7 @@ def misleading(checked: tabular.Checked) -> list[str]:
         said.append(f"{copied:.0%} of the rows have the x of another row: {remedy}.")
     y = pd.Series(columns.target(frame))
     alike = 0.0 if y.is_monotonic_increasing or y.is_monotonic_decreasing else y.autocorr()
-    if not dates and alike >= max(_NOTICEABLE, _ALIKE / np.sqrt(len(y))):
+    if not dates and not labels and alike >= max(_NOTICEABLE, _ALIKE / np.sqrt(len(y))):
         why = "if the file is in the order of time, random splits flatter every method"
         remedy = "name the column of time with --time-column"
         near = f"Neighbouring rows are alike (autocorrelation {alike:.2f} of {columns.y!r})"
@@ -262,27 +262,29 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
 
     They do by a name such as `id`; or where there are at least ten values, few rows of each, whose
     y are alike (intraclass correlation) though y does not change smoothly with the values, as it
-    does with an age: means of neighbouring values differ as much as any two.
+    does with an age: means of neighbouring values differ as much as any two. Where the rows of each
+    value stand together, half the correlation does, and the limit of what is smooth lies midway
+    between what the noise of the means alone makes and two random means.
     """
     column = checked.frame[name]
     codes, values = pd.factorize(column, sort=True)
     n, count = len(codes), len(values)
     if name == checked.columns.y or not 2 < count <= n / 2:
         return False
-    if _LABELS.search(name):
-        return True
-    if column.dtype.kind == "f" or count < _FEWEST_LABELS:
-        return False
+    named = _LABELS.search(name) is not None
+    if named or column.dtype.kind == "f" or count < _FEWEST_LABELS:
+        return named
     y = checked.columns.target(checked.frame)
     sizes = np.bincount(codes)
     means = np.bincount(codes, y) / sizes
     between = (sizes * (means - y.mean()) ** 2).sum() / (count - 1)
     within = ((y - means[codes]) ** 2).sum() / (n - count)
     correlation = (between - within) / (between + (n / count - 1) * within)
-    steps = np.diff(means) ** 2
-    smooth = column.dtype.kind in "iub" and steps.mean() < _ROUGH * 2.0 * means.var()
+    in_runs = np.count_nonzero(np.diff(codes)) == count - 1
+    limit = means.var() + within * (1.0 / sizes).mean() if in_runs else _ROUGH * 2.0 * means.var()
+    smooth = column.dtype.kind in "iub" and (np.diff(means) ** 2).mean() < limit
     chance = special.fdtrc(count - 1, n - count, between / within) if within > 0.0 else 0.0
-    return bool(correlation >= _NOTICEABLE and chance < _CHANCE and not smooth)
+    return bool(correlation >= _NOTICEABLE / (1 + in_runs) and chance < _CHANCE and not smooth)
 
 
 FIRST_ROWS, GROWTH, FIRST_SPLITS = 500, 4, 2

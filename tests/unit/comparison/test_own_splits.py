@@ -46,18 +46,19 @@ def noise():
 
 def test_what_random_splits_would_mislead_about_is_said():
     assert said(noise()) == ""
-    dated = noise().assign(day=pd.date_range("2024-01-01", periods=200))
-    assert "--time-column 'day'" in said(dated)
+    assert "--time-column 'day'" in said(noise().assign(day=pd.date_range("2024", periods=200)))
     assert "--groups 'customer_id'" in said(noise().assign(customer_id=np.arange(200) // 4))
     person = np.arange(200) // 4
     shifts = np.random.default_rng(1).normal(size=50)[person]
     alike = noise().assign(y=lambda f: f["y"] + 2.0 * shifts)
     assert "--groups 'who'" in said(alike.assign(who=person).sample(frac=1.0, random_state=0))
+    weak = noise().assign(y=lambda f: f["y"] + 0.5 * np.repeat(shifts[::8], 8))
+    assert "--groups 'who'" in said(weak.assign(who=person // 2))
     # y grows with the age: its values are no labels.
     grows = noise().assign(age=person, y=lambda f: f["y"] + 0.1 * person)
-    assert "--groups" not in said(grows.sample(frac=1.0, random_state=0))
-    walk = noise().assign(y=np.cumsum(noise()["y"]))
-    assert "Neighbouring rows are alike" in said(walk)
+    for each in (grows, grows.sample(frac=1.0, random_state=0)):
+        assert "--groups" not in said(each)
+    assert "Neighbouring rows are alike" in said(noise().assign(y=np.cumsum(noise()["y"])))
     assert said(noise().sort_values("y")) == ""
     assert "100% of the rows have the x" in said(noise().assign(x=np.arange(200) // 2))
 
