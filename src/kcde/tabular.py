@@ -749,7 +749,7 @@ def check(
         after = f" ({' '.join(notes)})" if notes else ""
         raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
     target = _target(frame, y, lower)
-    used, more = _used(frame, wanted, cells)
+    used, more = _used(frame, wanted, cells, levels)
     left_out += more
     if not used:
         why = " ".join(left_out) or "the table has no other, or they are dropped, groups or times"
@@ -922,7 +922,7 @@ def _target(frame: pd.DataFrame, y: str, lower: float | None) -> np.ndarray:
     return target
 
 
-def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
+def _used(frame, wanted, cells, asked) -> tuple[list[Column], list[str]]:
     """Return the columns that are used, and what is said of those that are not."""
     used, notes, faults, seen = [], [], [], {}
     for name in wanted:
@@ -933,14 +933,14 @@ def _used(frame, wanted, cells) -> tuple[list[Column], list[str]]:
         levels = ends = fill = None
         if cells[name].kind is LEVELS:
             values, levels = frame[name], tuple(sorted(frame[name].unique()))
-            if len(levels) > MOST_LEVELS:
+            most = len(frame) // _ROWS_A_COLUMN if name in asked else MOST_LEVELS
+            if (count := len(levels)) > most:
                 belong = f"--groups {name!r} if rows of one value belong together; "
-                belong = belong if len(levels) <= len(frame) / 2 else ""
-                said = (
-                    f"{len(levels)} different values, such as {levels[0]!r}; at most {MOST_LEVELS}"
-                )
+                belong = belong if count <= len(frame) / 2 else ""
+                more = f"--levels {name!r} takes one for {_ROWS_A_COLUMN} rows; "
+                said = f"{count} different values, such as {levels[0]!r}; at most {most}: {belong}"
                 remedy = "leave it out with --drop, or turn it into numbers or fewer levels"
-                faults.append(f"column {name!r}: it is text with {said}: {belong}{remedy}")
+                faults.append(f"column {name!r}: it is text with {said}{more}{remedy}")
         else:
             values, wrong = _read(name, frame, filled=True)
             faults += [f"{said}: {_REMEDY}" for _, said in wrong]
