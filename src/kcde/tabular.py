@@ -533,7 +533,8 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
         whole = rf"-?(\d{{1,3}}|[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}})"
         for name in grouped:
             cells = raw[name].dropna()
-            if cells.str.fullmatch(whole).all() and cells.str.isdigit().any():  # "850" by "1.234"
+            # "850" beside "1.234".
+            if cells.str.fullmatch(whole).all() and cells.str.lstrip("-").str.isdigit().any():
                 said = f"column {name!r}: each {decimal!r} is before three last digits"
                 remedy = "write thousands without it, or all numbers with as many decimals"
                 raise ValueError(f"{said}, as in {cells.max()}: {remedy}")
@@ -935,12 +936,12 @@ def _used(frame, wanted, cells, asked) -> tuple[list[Column], list[str]]:
             values, levels = frame[name], tuple(sorted(frame[name].unique()))
             most = len(frame) // _ROWS_A_COLUMN if name in asked else MOST_LEVELS
             if (count := len(levels)) > most:
-                belong = f"--groups {name!r} if rows of one value belong together; "
-                belong = belong if count <= len(frame) / 2 else ""
                 more = f"--levels {name!r} takes one for {_ROWS_A_COLUMN} rows; "
-                said = f"{count} different values, such as {levels[0]!r}; at most {most}: {belong}"
+                if count <= len(frame) / 2:
+                    more = f"--groups {name!r} if rows of one value belong together; {more}"
+                said = f"{count} different values, such as {levels[0]!r}; at most {most}: {more}"
                 remedy = "leave it out with --drop, or turn it into numbers or fewer levels"
-                faults.append(f"column {name!r}: it is text with {said}{more}{remedy}")
+                faults.append(f"column {name!r}: it is text with {said}{remedy}")
         else:
             values, wrong = _read(name, frame, filled=True)
             faults += [f"{said}: {_REMEDY}" for _, said in wrong]

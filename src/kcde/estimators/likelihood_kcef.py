@@ -407,7 +407,7 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
         self._scales = likelihood.scales(source)
         self._floor = heavy_floor(self._scales.mean, self._scales.std)
         if (count := len(np.unique(to_numpy(Y)))) < _FEW_VALUES * Y.shape[0]:
-            log.warning("LikelihoodKCEF: y has %d values, where its density has no bound", count)
+            log.warning("LikelihoodKCEF: y has %d values, where its density is unbounded", count)
         x, y, regularization = self.bandwidth_x, self.bandwidth_y, self.regularization
         if x is not None:
             x = as_bandwidths(x, X.shape[1], "bandwidth_x")

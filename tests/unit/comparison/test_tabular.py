@@ -434,7 +434,7 @@ def numbers(n=300):
 
 
 def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
-    thousands = "x;y\n" + "".join(f"{i};{i % 9 + 1}.{100 + i}\n{i};{386 + i}\n" for i in range(20))
+    thousands = "x;y\n" + "".join(f"{i};{i % 9 + 1}.{100 + i}\n{i};-{386 + i}\n" for i in range(20))
     quoted = ["note,x,y", *(f"a,{i},{i + 0.5}" for i in range(9))]
     quoted[2], quoted[6] = '"' + quoted[2], '"' + quoted[6]
     for text, word in (
