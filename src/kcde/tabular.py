@@ -1126,7 +1126,7 @@ def _is_monotone(values: np.ndarray, target: np.ndarray) -> bool:
 
 
 def times(frame: pd.DataFrame, name: str) -> np.ndarray:
-    """Return a column that orders rows in time as numbers, shape (n,); dates in nanoseconds."""
+    """Return a column that orders rows in time as numbers, shape (n,); dates in microseconds."""
     series, said = frame[name], f"column {name!r} orders no rows"
     if series.dtype.kind in "biuf":
         values = _numbers(name, frame)
@@ -1143,7 +1143,13 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
         if len(wrong):
             forms = "2024-12-31 or 2024-12-31 23:59"
             raise ValueError(f"{said}: {wrong.iloc[0]!r} is neither a number nor a date as {forms}")
-    return series.to_numpy(dtype="datetime64[ns]").astype(np.int64).astype(np.float64)
+    # Nanoseconds end in 2262, and later dates would come before all others.
+    moments = series.to_numpy(dtype="datetime64[us]")
+    if (none := moments >= np.datetime64("2200")).any():
+        day = moments[none][0].astype("datetime64[D]")
+        why = f"{none.sum()} rows have {day}, which stands for no date"
+        raise ValueError(f"{said}: {why}: leave them out by --na {day} --missing drop")
+    return moments.astype(np.int64).astype(np.float64)
 
 
 _FORMS = {
