@@ -69,6 +69,8 @@ def coverage(share, spread=0.01):
 
 
 NARROW = pd.concat([coverage(0.9), coverage(0.4).assign(method="DDE-narrow", variant=OURS)])
+SCATTERED = coverage(0.9)
+SCATTERED.loc[SCATTERED["metric"] == f"{claims.COVERAGE}:{claims.NEAR[0]}", "value"] = 0.3
 
 
 def convergence(fall=0.01, checks=50.0, seeds=10):
@@ -133,6 +135,8 @@ def test_every_claim_can_come_out_every_way(claim, holds, fails, undecided):
         (claims.modes_covered, coverage(0.4).query("dataset != 'grid'"), {}, "fails"),
         (claims.modes_covered, NARROW, {}, "holds"),
         (claims.modes_covered, NARROW, {"narrow": ["ring"]}, "fails"),
+        (claims.modes_covered, SCATTERED, {}, "holds"),
+        (claims.modes_covered, SCATTERED, {"near": True}, "fails"),
         (claims.sampler_converges, convergence(checks=4.0), {}, "undecided"),
         (claims.sampler_converges, convergence(), {"to_plateau": False}, "fails"),
     ],

@@ -499,7 +499,7 @@ def _wins_at_large_n(ratio: pd.Series) -> bool | None:
 def lowest_in_the_middle(scores: pd.DataFrame, statistic: str = ARITHMETIC) -> Iterator[Check]:
     """J15: at d = 1, tolerances 1e-2 and 1e-1, CME's error is lowest at n = 1e5 and then grows.
 
-    From there to 1e7 it grows by a larger factor at 1e-1.
+    From there to 1e7 it grows at 1e-1, by a larger factor than at 1e-2.
     """
     tidied, growth = tidy(scores, MOMENTS), []
     chosen_on_all(tidied, 1, PUBLISHED_SIZES)
@@ -509,7 +509,7 @@ def lowest_in_the_middle(scores: pd.DataFrame, statistic: str = ARITHMETIC) -> I
         part = f"lowest at 1e5, tolerance {tolerance:g}"
         yield Check(part, bool(curve.idxmin() == 100_000), part=part, said=by_size(curve))
     part = "grows more at the loosest"
-    yield Check("growth from 1e5 to 1e7 at 0.1", growth[1], above=growth[0], part=part)
+    yield Check("growth from 1e5 to 1e7 at 0.1", growth[1], above=max(growth[0], 1.0), part=part)
 
 
 def constraints_cost_little(scores: pd.DataFrame, timing: str = WITH_FACTORS) -> Iterator[Check]:
