@@ -17,7 +17,7 @@ SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tok
 
 ROOMS = {
     "data": (1066, ["data"]),
-    "experiments": (3059, ["experiments", "plan"]),
+    "experiments": (3030, ["experiments", "plan"]),
     "methods": (266, ["methods"]),
     "estimators": (8645, ["estimators"]),
     "numerics": (
@@ -39,8 +39,8 @@ ROOMS = {
     ),
     "evidence": (880, ["evidence"]),
     "pages": (627, ["pages"]),
-    "papers": (4394, ["papers"]),
-    "table": (2165, ["comparison", "tabular", "table_model"]),
+    "papers": (4397, ["papers"]),
+    "table": (2170, ["comparison", "tabular", "table_model"]),
     "the rest": (
         909,
         [
@@ -58,7 +58,7 @@ ROOMS = {
 }
 """Room to its budget in lines of code and what belongs to it."""
 
-WORKFLOW = 718
+WORKFLOW = 716
 TESTS = 14000
 """Lines of the Snakefile, rules, configuration, schema and resources; and of all tests."""
 

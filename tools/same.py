@@ -1,6 +1,6 @@
 """Compare two folders of results file by file: numbers exactly, what is measured left out.
 
-python tools/same.py OLD NEW [--ignore GLOB] [--ignore-key KEY] [--map OLD=NEW] [--part]
+python tools/same.py OLD NEW [--ignore GLOB] [--ignore-key KEY] [--part]
 
 CSV, JSON and pages are compared by their numbers and words, arrays of `.npz` exactly, pictures by
 their bytes where the table that they show has the same. With `--part` OLD may hold more. Prints a
@@ -119,15 +119,11 @@ def differences(old: Path, new: Path) -> list[str]:
     return found
 
 
-def listing(folder: Path, ignored: list[str], renamed: list[list[str]]) -> dict[str, Path]:
-    """Return the files below a folder, by the path that they have in the new one."""
-    found = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        name = path.relative_to(folder).as_posix()
-        if not any(fnmatch.fnmatch(name, glob) for glob in ignored):
-            pair = next((pair for pair in renamed if name.startswith(pair[0])), ["", ""])
-            found[pair[1] + name.removeprefix(pair[0])] = path
-    return found
+def listing(folder: Path, ignored: list[str]) -> dict[str, Path]:
+    """Return the files below a folder, by their paths in it."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    kept = (name for name in files if not any(fnmatch.fnmatch(name, glob) for glob in ignored))
+    return {name: files[name] for name in kept if files[name].is_file()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -135,13 +131,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
-    for option, what in (("ignore", "GLOB"), ("ignore-key", "KEY"), ("map", "OLD=NEW")):
+    for option, what in (("ignore", "GLOB"), ("ignore-key", "KEY")):
         parser.add_argument(f"--{option}", action="append", default=[], metavar=what)
     parser.add_argument("--part", action="store_true", help="NEW has some of the files")
     given = parser.parse_args(arguments)
     LEFT_OUT.update(given.ignore_key)
-    old = listing(given.old, given.ignore, [each.split("=", 1) for each in given.map])
-    new = listing(given.new, given.ignore, [])
+    old, new = listing(given.old, given.ignore), listing(given.new, given.ignore)
     bad = 0
     for name in sorted(new if given.part else old.keys() | new.keys()):
         if name not in old or name not in new:

@@ -1147,8 +1147,8 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
     moments = series.to_numpy(dtype="datetime64[us]")
     if (none := moments >= np.datetime64("2200")).any():
         day = moments[none][0].astype("datetime64[D]")
-        why = f"{none.sum()} rows have {day}, which stands for no date"
-        raise ValueError(f"{said}: {why}: leave them out by --na {day} --missing drop")
+        why = f"{none.sum()} rows have {day}, which is no date"
+        raise ValueError(f"{said}: {why}: --na {day} --missing drop leaves them out")
     return moments.astype(np.int64).astype(np.float64)
 
 

@@ -58,7 +58,6 @@ XLA_FLAGS = "XLA_FLAGS=--xla_backend_optimization_level=1"
 THREADS = config["blas_threads"]
 SMOKE_RAW = "results/smoke/raw"
 PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/papers/*/*.[cmy]*"))]
-JUDGED = ["README.md"]  # beside the artefacts of each paper
 # figures/ holds the scale laptop as config.yaml has it; other choices stay in results/<scale>/.
 TRACKED = config["scale"] == LAPTOP and not config["set"] and not config["methods"]
 FIGURES = "figures" if TRACKED else f"results/{config['scale']}/figures"
@@ -111,7 +110,6 @@ def any_of(names):
 
 wildcard_constraints:
     scale=any_of(SCALES),
-    dataset="[A-Za-z0-9-]+",
     job=f"(?:{any_of(experiments())})(?:/[A-Za-z0-9-]+){{0,3}}",
     paper=any_of([*plan.PAPERS, plan.ACROSS]),
     artefact=any_of(key.partition("/")[2] for key in ARTEFACTS),

@@ -8,7 +8,7 @@ rule judge:
     output:
         multiext("results/{scale}/figures/scorecard", ".csv", ".md", ".html"),
         "results/{scale}/figures/readings.csv",
-        expand("results/{{scale}}/figures/{paper}/{file}", paper=plan.PAPERS, file=JUDGED),
+        expand("results/{{scale}}/figures/{paper}/README.md", paper=plan.PAPERS),
     log:
         "results/logs/{scale}/scorecard.log",
     localrule: True
@@ -51,7 +51,7 @@ use rule copy as copy_scorecard with:
         multiext(f"results/{LAPTOP}/figures/scorecard", ".csv", ".md", ".html"),
         multiext(f"results/{LAPTOP}/figures/scores", ".csv.gz", ".json"),
         f"results/{LAPTOP}/figures/readings.csv",
-        expand(f"results/{LAPTOP}/figures/{{paper}}/{{file}}", paper=plan.PAPERS, file=JUDGED),
+        expand(f"results/{LAPTOP}/figures/{{paper}}/README.md", paper=plan.PAPERS),
     output:
         f"results/{LAPTOP}/copied/scorecard",
     log:

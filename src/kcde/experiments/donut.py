@@ -26,7 +26,6 @@ from kcde.seeding import rng_of, row_seed
 INPUTS = (0, 1)
 
 EVALUATED = 3000
-GRID = 62
 METRICS = ("joint_error", "conditional_error")
 
 _UNIT = "density"
@@ -40,12 +39,6 @@ def repetition(number: int, points: int) -> tuple[np.ndarray, np.ndarray, np.nda
     return *made_up.donut_draw(points, rng_of(Donut.name, number)), evaluated
 
 
-def grid() -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates of a grid, shape (62,), and its points, the first y slowest."""
-    ticks = np.linspace(*made_up.DONUT_BOX, GRID)
-    return ticks, np.stack(np.meshgrid(ticks, ticks, indexing="ij"), axis=-1).reshape(-1, 2)
-
-
 @dataclass(frozen=True)
 class Donut(Conditional):
     """Estimate the density of the Gaussian donut at x = 0 and x = 1 (cdo, figure 4).
@@ -53,8 +46,6 @@ class Donut(Conditional):
     For each repetition and x the metrics are `METRICS` and `nonpositive_share` (of the points where
     the estimate is negative; what underflows to 0 is not), of signed weights `turned_over` (1 where
     their sum is negative), and, of the points alone, `<metric>_of_zero` and `joint_error_of_exact`.
-    The `.npz` holds `grid` (62,), and of repetition 0 `density_x0` and `density_x1` (62, 62), the
-    first y along the rows, NaN where the fit failed; of the exact density `exact_x0`, `exact_x1`.
     """
 
     name = "donut"
@@ -69,43 +60,30 @@ class Donut(Conditional):
     points: int = sized(5, 75, 75, "Points around each of the 50 means.", at_least=1)
 
     def outcome(self, unit: int) -> Outcome:
-        """Evaluate the densities, on a grid as well for repetition 0."""
+        """Evaluate the densities."""
         (X, Y, evaluated), seed = repetition(unit, self.points), row_seed(self.name, unit)
         model, fitting = self.fitted(X, Y, seed)
-        found, seconds = attempt(self._densities, model, unit, evaluated)
+        found, seconds = attempt(self._densities, model, evaluated)
         sizes = {"n_train": len(X), "n_test": len(evaluated), "dim": 1}
         row = self.row(unit, seed=seed, backend=self.device, **sizes)
         rows = _rows(row, evaluated, found, fitting + seconds)
         if isinstance(found, Exception):
             return Outcome(rows, [{}])
-        shown = {"grid": found["grid"]} if "grid" in found else {}
-        return Outcome(rows, [self.chosen(model)], shown)
+        return Outcome(rows, [self.chosen(model)])
 
-    def _densities(self, model, number: int, evaluated: np.ndarray) -> dict[str, np.ndarray]:
+    def _densities(self, model, evaluated: np.ndarray) -> dict[str, np.ndarray]:
         """Return the densities and shares to score, a row each x of `INPUTS`, on the host."""
         if self.estimator == "GaussianProcess" and self.variant == AS_PUBLISHED:
             model = UnitVarianceGaussian(model)
         inputs = np.array(INPUTS, dtype=np.float64)[:, None]
-        at, Y, nodes = (asarray(each, self.device) for each in (inputs, evaluated, grid()[1]))
+        at, Y = (asarray(each, self.device) for each in (inputs, evaluated))
         found = {"evaluated": to_numpy(model.density_at(Y)(at))}
         # What is only too small for a double has a finite logarithm, and does not count.
         nonpositive = np.isneginf(to_numpy(model.log_density_at(Y)(at)))
         found["nonpositive_share"] = nonpositive.mean(axis=1)
         if isinstance(model, CDO) and model.weights == "signed":
             found[NEGATIVE_NORMALISER] = to_numpy(model.has_negative_normaliser(at))
-        if number == 0:
-            found["grid"] = to_numpy(model.density_at(nodes)(at))
         return found
-
-    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
-        """Return the densities of repetition 0 and the exact ones, on a grid."""
-        ticks, nodes = grid()
-        shown = outcomes[0].arrays.get("grid", np.full((len(INPUTS), len(nodes)), np.nan))
-        arrays = {"grid": ticks}
-        for x, density in zip(INPUTS, shown, strict=True):
-            arrays[f"density_x{x}"] = density.reshape(GRID, GRID)
-            arrays[f"exact_x{x}"] = made_up.donut_conditional_density(x, nodes).reshape(GRID, GRID)
-        return arrays
 
 
 @dataclass(frozen=True)

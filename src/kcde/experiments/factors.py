@@ -174,11 +174,7 @@ _NODES_OF_A_JOB = 8
 
 @dataclass(frozen=True)
 class Factors(ProblemExperiment, ArrayExperiment):
-    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight.
-
-    The `.npz` holds `log_density` (runs, nodes, test rows) in standardised units, NaN where a
-    factor failed, and `nodes`.
-    """
+    """Some factors of a joint density, for all runs; `METHOD/01-08` names the first eight."""
 
     name = "factors"
     datasets = ("white-wine", "parkinsons", "red-wine", *GRIDS)
@@ -235,37 +231,32 @@ class Factors(ProblemExperiment, ArrayExperiment):
         model = JointDensity(self.unfitted(problem.seed(unit)), graph)
 
         def factor(node: int) -> tuple:
-            """Return a factor, and its log density of each test row."""
+            """Return a factor, and its mean log density of the test rows."""
             fitted_factor = model.fit_factor(node - 1, train)
             X = take_columns(test, np.array(graph[node - 1], dtype=int))
-            return fitted_factor, to_numpy(fitted_factor.log_density(X, test[:, node - 1 : node]))
+            log_density = fitted_factor.log_density(X, test[:, node - 1 : node])
+            return fitted_factor, to_numpy(log_density).mean()
 
-        outcome, curves = Outcome([]), []
+        outcome = Outcome([])
         for node in self.wanted:
             setting = scores.setting(graph=named, node=node, parents=_from_one(graph)[node - 1])
             row = self.row(unit, setting=setting, backend=backend) | problem.sizes(unit, split)
             found, seconds = attempt(factor, node)
-            chosen, curve = {"run": unit, "node": node}, np.full(len(split.test), np.nan)
+            chosen = {"run": unit, "node": node}
             if isinstance(found, Exception):
                 row |= scores.failed(NLL, found, "nats")
             else:
-                fitted_factor, curve = found
-                row |= {"seconds": seconds} | scores.cell(NLL, -curve.mean(), "nats", 0.0)
+                fitted_factor, mean = found
+                row |= {"seconds": seconds} | scores.cell(NLL, -mean, "nats", 0.0)
                 chosen |= methods.chosen(fitted_factor)
             outcome.rows.append(row)
             outcome.chosen.append(chosen)
-            curves.append(curve)
-        outcome.arrays["log_density"] = np.stack(curves)
         return outcome
 
     def info(self) -> dict:
         """Return the information on the job that is known before it runs."""
         before = _from_one(parents(self.graph, self.data.dim))
         return super().info() | {"parents": before} | self.data.description()
-
-    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
-        """Return the log densities, and whose they are."""
-        return super().arrays(outcomes) | {"nodes": np.array(self.wanted)}
 
 
 def _from_one(graph: list) -> list[list[int]]:

@@ -41,11 +41,7 @@ ORDERS = 10  # random orders that the score of a network is averaged over (Uria 
 
 @dataclass(frozen=True)
 class Joint(MethodExperiment):
-    """A joint density: the sum of its factors; by `at` also one network, or the truth.
-
-    The `.npz` holds `factor_log_density` (runs, d, test rows) in standardised units, and its sum
-    `log_density` (runs, test rows).
-    """
+    """A joint density: the sum of its factors; by `at` also one network, or the truth."""
 
     name = "joint"
     datasets = Factors.datasets
@@ -70,33 +66,27 @@ class Joint(MethodExperiment):
         """Return the estimator of a method, unless jobs of factors have fitted it."""
         return [] if _is_sum(method) else super().estimators(method)
 
-    def open(self) -> tuple[dict, pd.DataFrame, np.ndarray]:
-        """Return what is known of the factors, their scores, log densities (runs, d, test rows)."""
-        info, blocks, nodes = factors.information(self.files), [], []
-        for path in self.files:
-            arrays = scores.arrays_beside(path)
-            blocks.append(arrays["log_density"])
-            nodes += arrays["nodes"].tolist()
-        frame = scores.read(self.files)
+    def open(self) -> tuple[dict, pd.DataFrame]:
+        """Return what is known of the factors, and their scores."""
+        info, frame = factors.information(self.files), scores.read(self.files)
         frame = frame.assign(node=[json.loads(text)["node"] for text in frame["setting"]])
-        log_density = np.concatenate(blocks, axis=1)[:, np.argsort(nodes)]
-        return info, frame.sort_values(["split", "node"]), log_density
+        return info, frame.sort_values(["split", "node"])
 
     def count(self) -> int:
         """Return the number of runs."""
-        return len(self.data[2])
+        return self.data[1]["split"].nunique()
 
     def outcome(self, unit: int) -> Outcome:
         """Sum the factors of a run."""
-        info, frame, log_density = self.data
+        info, frame = self.data
         dims = [len(info["columns"])]
         if every := info["every_dimension"]:
             before = [max(each, default=0) for each in info["parents"]]
             dims = [d for d in range(1, len(before) + 1) if max(before[:d]) <= d]
-        each, of_run = log_density[unit], frame[frame["split"] == unit]
+        of_run = frame[frame["split"] == unit]
         rows = [self._row(of_run.head(d), {"dim": d} if every else {}) for d in dims]
         chosen = [one for one in info["chosen"] if one["run"] == unit]
-        return Outcome(rows, chosen, {"factor_log_density": each, "log_density": each.sum(axis=0)})
+        return Outcome(rows, chosen)
 
     def _row(self, rows: pd.DataFrame, axes: dict) -> dict:
         """Return the sum over some factors of one run; failed where one of them is."""
@@ -116,11 +106,7 @@ class Joint(MethodExperiment):
 
 @dataclass(frozen=True)
 class JointNetwork(ProblemExperiment, Joint):
-    """One network for all columns, scored over orders of these.
-
-    The `.npz` holds `log_density_by_order_<d>` (runs, orders, test rows) in standardised units for
-    every d trained on; the first order is that of the columns.
-    """
+    """One network for all columns, scored over orders of these; the first is as they stand."""
 
     options_key = "joint"
 
@@ -147,7 +133,6 @@ class JointNetwork(ProblemExperiment, Joint):
         """Train on the first columns of each run, and score it."""
         problem, found, dim = self.data, Outcome([]), self.trained_dims[unit]
         splits = [problem.split(run) for run in range(self.runs)]
-        curves = np.full((self.runs, ORDERS + 1, len(splits[0].test)), np.nan)
 
         def fitted(run: int):
             Y = splits[run].train[:, :dim]
@@ -165,25 +150,18 @@ class JointNetwork(ProblemExperiment, Joint):
             if isinstance(table, Exception):
                 found.rows.append(row | scores.failed(NLL, table, "nats"))
                 continue
-            curves[run] = table
             found.chosen.append({"run": run, "dim": dim, **methods.chosen(model)})
             row["seconds"] = training + scoring
             cells = [scores.cell(*each, "nats", 0.0) for each in metrics(table).items()]
             found.rows += [row | cell for cell in cells]
-        found.arrays[f"log_density_by_order_{dim}"] = curves
         return found
-
-    def arrays(self, outcomes: list[Outcome]) -> dict[str, np.ndarray]:
-        """Return the log densities by the number of columns."""
-        return {name: array for each in outcomes for name, array in each.arrays.items()}
 
 
 @dataclass(frozen=True)
 class Exact(Joint):
     """The true density of the grid data, its entropy and independence. Needs no data.
 
-    The metrics are `negative_log_likelihood`, `entropy` and `independence`; the `.npz` holds
-    `factor_log_density` (runs, d, test rows) in standardised units.
+    The metrics are `negative_log_likelihood`, `entropy` and `independence`.
     """
 
     runs: int = sized(2, 5, 10, "Repetitions of the grid data.", at_least=1)
@@ -210,7 +188,7 @@ class Exact(Joint):
             values = (-terms[:d].sum(axis=0).mean(), left, alone)
             cells = zip((NLL, "entropy", "independence"), values, strict=True)
             rows += [row | scores.cell(*each, "nats", 0.0) for each in cells]
-        return Outcome(rows, arrays={"factor_log_density": terms})
+        return Outcome(rows)
 
 
 def _is_sum(method: str) -> bool:

@@ -124,7 +124,6 @@ def test_tables_of_the_data_library_are_read_up_to_the_first_empty_line(toy, tmp
         np.testing.assert_array_equal(data.Y, [[1.5, -9.0], [2.0, -3.0]])
 
 
-@pytest.mark.data
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_sets_have_their_shapes_and_first_rows(raw_data, name):
@@ -134,7 +133,6 @@ def test_bundled_sets_have_their_shapes_and_first_rows(raw_data, name):
     assert np.isfinite(data.X).all()
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", ["parkinsons", "red-wine", "white-wine"])
 def test_the_rule_of_kcef_leaves_the_columns_of_the_catalogue(raw_data, name):
     """No whole numbers alone, and of a pair with |r| > 0.98 not the first (section 4)."""
@@ -210,7 +208,6 @@ def test_subsamples_are_disjoint_and_the_same_days_for_every_dimension():
     assert not np.array_equal(one.X, other.X)
 
 
-@pytest.mark.data
 def test_wine_and_parkinsons_ask_their_questions_and_no_person_is_on_both_sides(raw_data):
     wine = open_larger("red-wine", raw_data)
     assert (wine.X.shape, wine.y_columns, wine.rows) == ((1599, 10), ("alcohol",), None)

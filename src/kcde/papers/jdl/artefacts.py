@@ -93,7 +93,8 @@ class PlotSpec:
             letters = ascii_lowercase if axes.size > 1 else [""]
             for one, letter, name in zip(axes.flat, letters, names, strict=False):
                 _draw_panel(one, kept[kept["panel"] == name], self)
-                style.panel_title(one, letter, _title(name))
+                title = name.replace("d=", "$d=", 1).replace(" ", "$, ", 1)
+                style.panel_title(one, letter, title if "d=" in name else name)
             for one in axes[:, 0]:
                 one.set_ylabel(self.label)
             for one in axes[-1]:
@@ -101,10 +102,6 @@ class PlotSpec:
                 said = f"\n(the paper: to {_number(self.paper_to)})" if short else ""
                 one.set_xlabel(f"{self.along}{said}")
             style.legend_above(made, keys, columns=min(4, len(keys)))
-
-
-def _title(panel: str) -> str:
-    return panel.replace("d=", "$d=", 1).replace(" ", "$, ", 1) if "d=" in panel else panel
 
 
 def _relative(kept: pd.DataFrame, method: str) -> pd.DataFrame:
