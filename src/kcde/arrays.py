@@ -76,11 +76,6 @@ def devices() -> list[str]:
     return [runtime.getDeviceProperties(number)["name"].decode() for number in numbers]
 
 
-def on_device(array) -> bool:
-    """Return whether an array is on a device: each number that the host reads is waited for."""
-    return is_cupy_array(array)
-
-
 def free_device_bytes() -> int:
     """Return the bytes that cupy can still give out on the current device.
 

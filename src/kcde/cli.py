@@ -147,6 +147,8 @@ def compare_command(
     reading = _reading(delimiter, decimal, [*coded, *([groups] if groups else [])], na)
     frame = tabular.read(data, **reading)
     folder = out or data.with_name(f"{data.stem}-comparison")
+    for table in ("comparison.csv", "splits.csv"):
+        _require_apart(folder / table, data)
     given = {"methods": names(methods, "--methods"), "drop": names(drop, "--drop") or ()}
     given |= {"splits": splits, "seed": seed, "groups": groups, "time_column": time_column}
     given |= {"levels": coded, "lower": _bound(lower, log_y)}

@@ -370,7 +370,7 @@ class SchurComplement:
 
     def _reserve(self, rank: int):
         """Allocate space for `rank` columns, growing by a factor where it is full."""
-        n, factor, device = self.X.shape[0], self._factor, arrays.on_device(self.X)
+        n, factor, device = self.X.shape[0], self._factor, arrays.is_cupy_array(self.X)
         if factor is None or rank * n > self._max_stored:
             self._factor = None
         elif rank > factor.shape[0]:

@@ -28,9 +28,9 @@ def require_memory(
     needed = _BYTES * numbers(n)
     if needed <= free:
         return
-    from kcde.arrays import device_description, on_device
+    from kcde.arrays import device_description, is_cupy_array
 
-    place = device_description("cupy") if on_device(like) else "the host"
+    place = device_description("cupy") if is_cupy_array(like) else "the host"
     largest = bisect_right(range(1, n), free // _BYTES, key=numbers)
     raise InsufficientMemory(
         f"{what} of n = {n} needs {_in_words(needed)}; {_in_words(free)} are free on {place}; "
@@ -44,9 +44,9 @@ def free_bytes(like) -> int:
     On a device, what cupy can still give out. On the host, the least of what the system has
     available and what control groups and Slurm leave of their limits.
     """
-    from kcde.arrays import free_device_bytes, on_device
+    from kcde.arrays import free_device_bytes, is_cupy_array
 
-    return free_device_bytes() if on_device(like) else free_host_bytes()
+    return free_device_bytes() if is_cupy_array(like) else free_host_bytes()
 
 
 def free_host_bytes(proc: Path = _PROC, cgroups: Path = _CGROUPS, environment=os.environ) -> int:

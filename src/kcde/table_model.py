@@ -372,7 +372,7 @@ class TableModel:
         if wrong := [p for p in (*quantiles, *filter(None, [interval])) if not 0.0 < p < 1.0]:
             raise ValueError(f"quantiles and interval are probabilities, as 0.95; got {wrong[0]:g}")
         asked = [*quantiles, *([] if interval is None else tails(interval))]
-        if below := [f"{p:g}" for p in asked if min(p, 1.0 - p) <= 0.5 * share]:
+        if below := [f"{p:g}" for p in asked if min(p, 1.0 - p) <= 0.5 * share + 1e-9]:
             which = f"the quantiles {', '.join(below)} are about those of y without x"
             said.append(f"{share:.2g} of the density is a floor as wide as y: {which}.")
         for line in said:

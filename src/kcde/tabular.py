@@ -40,8 +40,14 @@ MOST_LEVELS = 20
 FEWEST_ROWS = 20
 """Below, a held-out part has too few rows to compare anything on."""
 
-NUMBER, LEVELS, DATE = "number", "levels", "date"
+NUMBER, LEVELS, DATE, CLOCK = "number", "levels", "date", "clock"
 """Kinds of columns."""
+
+_TIMES = {
+    DATE: ("it has dates", "Order the rows by it with --time-column, or turn it into numbers."),
+    CLOCK: ("it has times of day or durations", "Turn it into numbers, as minutes."),
+}
+"""What a column has, and the remedy."""
 
 REFUSE, DROP, INDICATE = "refuse", "drop", "indicate"
 """What happens to rows with missing values: `check` says it."""
@@ -80,7 +86,8 @@ _DAY = (
     rf"(?:\d\d?\.?[ -]?)?{_MONTH}[ .,-]*(?:\d\d?(?:st|nd|rd|th)?,?[ -]+)?(?:\d{{4}}|\d\d)"
 )
 _WEEKDAY = "(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? )?"
-_ANY_DATE = rf"(?i){_WEEKDAY}(?:{_DAY})(?:[T ,]+\d\d?:\d\d.*)?|\d\d?:\d\d(?:[: ].*)?"
+_ANY_DATE = rf"(?i){_WEEKDAY}(?:{_DAY})(?:[T ,]+\d\d?:\d\d.*)?"
+_CLOCK = r"\d+:\d\d(?:[:. ].*)?"
 _CODE = r"-?(9{2,}|8{2,}|7{2,})"  # stands for missing in many tables
 _MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of them with faults
 _FEW_VALUES = 0.1  # of the rows
@@ -108,7 +115,7 @@ class Cells:
     Attributes
     ----------
     kind
-        `number`, `levels` or `date`.
+        `number`, `levels`, `date` or `clock`: times of day and durations.
     values
         Numbers, labels, or dates as given; NaN where missing.
     wrong
@@ -132,7 +139,7 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     if kind is not LEVELS and dtype in "biuf":
         return Cells(NUMBER, series, nowhere)
     if kind is None and dtype in "Mm":
-        return Cells(DATE, series, nowhere)
+        return Cells(DATE if dtype == "M" else CLOCK, series, nowhere)
     given = series.astype(object)
     if dtype == "c" or not given.map(pd.api.types.is_scalar).all():
         fault = "it has complex numbers, lists or objects: take their parts as columns"
@@ -157,6 +164,7 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     plain = found.where(found.str.fullmatch(_NUMBER.format(re.escape(decimal))))
     numbers = pd.to_numeric(plain.str.replace(decimal, ".", regex=False), errors="coerce")
     words = found.str.fullmatch(_MISSING) & numbers.isna()
+    words &= len(found) == 1 or not found.str.fullmatch(r"\*+").all()  # ratings
     told = ~words
     flags = found.str.lower().map({"true": 1.0, "false": 0.0})
     if kind is NUMBER or flags[told].notna().all():
@@ -177,8 +185,9 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
             fault = f"{wrong.sum()} values are not numbers, such as {first!r} in row {row}: "
             fault += f"correct them, or leave them empty; --na {first!r} if it stands for missing"
         return Cells(NUMBER, cells(numbers, float), wrong, fault, tuple(found[words]))
-    if kind is None and mostly(found.str.fullmatch(_ANY_DATE)):
-        return Cells(DATE, cells(found.mask(words)), nowhere)
+    for known, pattern in ((DATE, _ANY_DATE), (CLOCK, _CLOCK)):
+        if kind is None and mostly(found.str.fullmatch(pattern)):
+            return Cells(known, cells(found.mask(words)), nowhere)
     # 7 and 7.0 are one label: whole numbers beside missing values have a point.
     labels = found.str.replace(r"^([+-]?\d+)\.0$", r"\1", regex=True)
     return Cells(LEVELS, cells(labels), nowhere, words=tuple(found[words]))
@@ -473,6 +482,8 @@ def read(
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
+    if decimal not in (".", ","):
+        raise ValueError(f"--decimal must be . or ,; got {decimal!r}")
     readers = {".parquet": pd.read_parquet, ".feather": pd.read_feather, ".arrow": pd.read_feather}
     kind = Path(path.name.lower().removesuffix(".gz")).suffix
     if kind not in (*_TEXT, *readers):
@@ -488,7 +499,7 @@ def read(
             frame = _read_csv(path, delimiter, decimal, set(text), set(verbatim))
         else:
             frame = readers[kind](path)
-            frame = frame if frame.index.names == [None] else frame.reset_index()
+            frame = frame.reset_index(drop=frame.index.names == [None])
             frame.columns = [n.strip() if isinstance(n, str) else n for n in frame.columns]
             _require_unique(frame.columns)
     except ImportError as error:
@@ -504,7 +515,10 @@ def read(
         for name, dtype in frame.dtypes.items():
             if dtype.kind not in "bMm" and name not in verbatim:
                 text = frame[name] if dtype.kind in "iuf" else frame[name].astype(str).str.strip()
-                stand = text.isin(words) | pd.to_numeric(text, errors="coerce").isin(codes)
+                plain = text.str.replace(decimal, ".", regex=False) if dtype.kind == "O" else text
+                numbers = pd.to_numeric(plain, errors="coerce")
+                alike = codes.astype(dtype) if dtype.kind == "f" else codes
+                stand = text.isin(words) | numbers.isin(alike)
                 frame[name] = frame[name].mask(stand)
     return frame
 
@@ -528,28 +542,34 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
     if carried := [name for name in names if name in verbatim]:
         raw = pd.read_csv(path, **form, usecols=carried, dtype=str, na_filter=False)
         frame[carried] = raw[carried]
-    if grouped := [name for name in frame.select_dtypes("float") if _thousands(frame[name])]:
+    plain = frame.drop(columns=[name for name in names if name in text | verbatim])
+    if grouped := [name for name in plain if _thousands(plain[name], decimal)]:
         raw = pd.read_csv(path, **form, usecols=grouped, dtype=str)
         whole = rf"-?(\d{{1,3}}|[1-9]\d{{0,2}}{re.escape(decimal)}\d{{3}})"
         for name in grouped:
             cells = raw[name].dropna()
+            cells = cells[cells.str.fullmatch(_NUMBER.format(re.escape(decimal)))]
             # "850" beside "1.234".
             if cells.str.fullmatch(whole).all() and cells.str.lstrip("-").str.isdigit().any():
                 said = f"column {name!r}: each {decimal!r} is before three last digits"
                 remedy = "write thousands without it, or all numbers with as many decimals"
-                raise ValueError(f"{said}, as in {cells.max()}: {remedy}")
+                raise ValueError(f"{said}, as in {max(cells, key=len)}: {remedy}")
     frame.attrs["decimal"] = decimal
-    if numbers := list(frame.select_dtypes("number")):
-        first = pd.read_csv(path, **form, usecols=numbers, dtype=str, nrows=_FIRST)
-        frame.attrs["padded"] = {
-            name: [cell for cell in first[name].dropna() if re.fullmatch(r"0\d+", cell)][:1]
-            for name in numbers
-        }
+    first = pd.read_csv(path, **form, dtype=str, nrows=_FIRST)
+    frame.attrs["padded"] = {
+        name: [cell for cell in first[name].dropna() if re.fullmatch(r"0\d+", cell)][:1]
+        for name in names
+    }
     return frame
 
 
-def _thousands(column: pd.Series) -> bool:
+def _thousands(column: pd.Series, decimal: str) -> bool:
     """Return whether numbers may be whole ones with a point before the last three digits."""
+    if column.dtype.kind == "O":
+        found = column.dropna().head(_LOOKED_AT).astype(str)
+        column = pd.to_numeric(found.str.replace(decimal, ".", regex=False), errors="coerce")
+        if column.isna().mean() > _MOSTLY:
+            return False
     known = column.dropna().abs()
     parts = known[known % 1.0 != 0.0]
     mixed = _DISTINCT <= len(parts) < len(known) and parts.min() > 1.0 and known.max() < 1000.0
@@ -562,7 +582,7 @@ def _require_closed_quotes(frame: pd.DataFrame, delimiter: str) -> None:
         long = frame[name][frame[name].astype(str).str.contains("\n", regex=False)]
         for row, text in long.items():
             fields = [len(each) for each in csv.reader(text.splitlines(), delimiter=delimiter)]
-            if {*(fields[1:-1] or [max(fields)])} == {frame.shape[1]} != {1}:
+            if {*(fields[1:-1] or fields)} == {frame.shape[1]} != {1}:
                 said = f"a quote in row {row_number(row)}, column {name!r}, holds whole rows"
                 raise ValueError(f"{said}: close it, or leave it out")
 
@@ -573,7 +593,7 @@ def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: i
     for line, record in _records(path, delimiter, skipped):
         if len(names) == 1 and not record:
             blank = line
-        elif blank > 1 + skipped:
+        elif blank > 1 + skipped and len(record) == 1:
             said = f"line {blank} is blank, and in a table of one column may be a missing value"
             raise ValueError(f'{said}: write "" there, or leave it out')
         if len(record) != len(names) and any(field.strip() for field in record):
@@ -626,7 +646,7 @@ def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
     ):
         example = delimiter.join(f"c{place + 1}" for place in range(min(3, len(names))))
         said = f"its first line has numbers where names are expected ({_listed(numbers[:3])})"
-        remedy = f"Put a line with a name for each column above it, as {example}"
+        remedy = f"Put a line with names above it, as {example}, or a letter before each name"
         raise ValueError(f"{said}: is there a header? {remedy}")
     if "" in names:
         said = f"column {names.index('') + 1} of the header has no name"
@@ -712,10 +732,11 @@ def check(
     decimal, names = frame.attrs.get("decimal", "."), [*wanted, y, *apart]
     cells = {name: classify(frame[name], decimal, kinds.get(name)) for name in names}
     if (of_y := cells[y]).kind is not NUMBER or of_y.fault:
-        what = "it has dates" if of_y.kind is DATE else "it has text or categories, and no numbers"
-        fault = of_y.fault or f"{what}, such as {of_y.values.dropna().iloc[0]!r}"
+        what, _ = _TIMES.get(of_y.kind, ("it has text or categories, and no numbers", ""))
+        such = [f"{what}, such as {each!r}" for each in of_y.values.dropna()[:1]]
+        fault = of_y.fault or (such or ["it is empty"])[0]
         raise ValueError(f"column {y!r} cannot be y: {fault}")
-    dates = [name for name in wanted if cells[name].kind is DATE]
+    dates = {name: _TIMES[cells[name].kind] for name in wanted if cells[name].kind in _TIMES}
     left_out, faults = [], []
     for name, each in cells.items():
         if each.fault:
@@ -725,11 +746,10 @@ def check(
         elif name == weight and (each.kind is not NUMBER or (each.values < 0).any()):
             faults.append(f"column {name!r}: a weight is a number that is not negative")
     if x is not None:
-        faults += [f"column {name!r}: it has dates; turn them into numbers" for name in dates]
+        faults += [f"column {n!r}: {has}; turn them into numbers" for n, (has, _) in dates.items()]
     else:
         wanted = [name for name in wanted if name not in dates]
-        remedy = "Order the rows by it with --time-column, or turn it into numbers."
-        left_out = [f"Column {name!r} left out: it has dates. {remedy}" for name in dates]
+        left_out = [f"Column {n!r} left out: {has}. {how}" for n, (has, how) in dates.items()]
     _require_faultless(faults)
     frame = frame.copy(deep=False)
     for name, each in cells.items():
@@ -900,7 +920,7 @@ def _complete(frame, names, missing, cells) -> tuple[pd.DataFrame, list[str]]:
     level = "where NA, NULL or None is a level, rename it"
     if missing == REFUSE:
         raise ValueError(
-            f"missing values in column(s) {shown}: fill them, leave out these columns with --drop, "
+            f"missing values in column(s) {shown}: fill them, leave out those of x with --drop, "
             f"or these rows with --missing drop ({int(empty.any(axis=1).sum())} of {len(frame)}), "
             f"or say where x is missing with --missing indicate; {level}"
         )
@@ -1046,14 +1066,14 @@ def _far(name: str, values: np.ndarray, *, of_y: bool = False) -> list[str]:
         rest = values[~np.isin(values, far)]
         low, middle, high = np.quantile(rest, [0.25, 0.5, 0.75])
         away = np.abs(far - middle).min() / (high - low if high > low else np.ptp(rest))
-        shown = [f"{each:.10g}" for each in far]
+        shown = [f"{float(each)!r}".removesuffix(".0") for each in far]
         several = len(far) > _REPEATED
         where = f"lie from {shown[0]} to {shown[-1]}" if several else f"are {' or '.join(shown)}"
         remedy = "correct them if they are mistakes"
         if not several:
             remedy = f"missing? --na {','.join(shown)}; or {remedy}"
         said = f"{len(values) - len(rest)} value(s) of {name!r} {where}"
-        said += f", {away:.0f} spreads of the others away: {remedy}."
+        said += f", {np.round(away):.6g} spreads of the others away: {remedy}."
         return [said, *_far(name, rest, of_y=of_y)]
     return []
 

@@ -49,6 +49,9 @@ def test_only_ratios_matter_and_rows_of_weight_zero_are_left_out(pairs, name):
     for wrapped in (Standardised(raw), LogScaled(raw)):
         found = wrapped.fit(X, np.exp(Y), sample_weight=COUNTS).log_density(X, np.exp(Y))
         assert not np.allclose(found, wrapped.fit(X, np.exp(Y)).log_density(X, np.exp(Y)))
+        some = wrapped.fit(X[kept], np.exp(Y[kept]), sample_weight=COUNTS[kept]).mean(X)
+        far = np.where(kept[:, None], np.exp(Y), 1e3)
+        np.testing.assert_array_equal(wrapped.fit(X, far, None, COUNTS * kept).mean(X), some)
 
 
 def test_whole_weights_are_rows_that_repeat(pairs):

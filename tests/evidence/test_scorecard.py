@@ -53,14 +53,11 @@ def test_the_report_is_of_one_paper_or_of_all(tmp_path):
         scorecard.report(FIGURES, tmp_path / "no.html", "laptop", "kcf")
 
 
-def test_a_method_that_failed_on_a_split_is_not_best():
+def test_a_method_that_failed_on_a_split_is_not_best_and_a_split_given_twice_is_refused():
     cells = {("engel", "KCEF"): [*made.around(0.1, 19), None], ("engel", "LSCDE"): made.around(0.9)}
     table = building.build(TABLE1, made.frame(cells), [])
     assert table["best"].tolist() == [False, True]
     assert table["failed"].tolist() == [1, 0]
-
-
-def test_split_given_twice_is_refused():
     twice = made.frame({("geyser", "KCEF"): [1.0]})
     with pytest.raises(ValueError, match="twice"):
         building.build(TABLE1, twice.loc[[0, 0]], [])

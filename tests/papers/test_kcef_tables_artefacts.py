@@ -105,7 +105,6 @@ def powers(of_bound, constants=(0.03, 0.1, 1.0), absolute=False):
         (K8, both_nades(2, 2), "holds", {"nade": ["joint beside conditional"]}),
         (K8, differing("KCEF", "NADE", 10), "undecided", {}),
         (K9, joint_densities(), "holds", {}),
-        (K9, joint_densities({("parkinsons", "KCEF-F"): 8.02}), "holds", {}),
         (K9, joint_densities({("parkinsons", "KCEF-F"): 10.0}), "fails", {}),
         (K9, joint_densities({("red-wine", "KCEF-F"): 7.0}), "fails", {}),
         (K9, joint_densities({("parkinsons", "KCEF-F"): 8.05}), "holds", {}),

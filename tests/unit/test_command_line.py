@@ -15,7 +15,7 @@ JOB = ("r_benchmark", "smoke-linear")
 MINE = '{"Mine": {"estimator": "LSCDE", "options": {"folds": 2, "n_centres": 10}}}'
 
 
-def test_every_class_is_a_method_of_its_own_name():
+def test_every_class_is_a_method_of_its_own_name_and_other_names_are_of_one_method_each():
     for name in estimator_names():
         assert methods.find(name).estimator == name
         assert methods.shown(methods.key_of(name)) == name
@@ -23,6 +23,13 @@ def test_every_class_is_a_method_of_its_own_name():
     assert METHODS["LSCDE"].options_for("r_benchmark") == {"density_floor": 2.0**-52}
     assert METHODS["LSCDE"].options_for("donut") == {}
     assert {each.estimator for each in METHODS.values()} <= {*estimator_names(), "Stacked"}
+    names = [name for method in METHODS.values() for name in method.names]
+    assert len(set(names)) == len(names)
+    assert not [name for name in set(names) & set(METHODS) if methods.shown(name) != name]
+    for name in ("epsilon-KDE", "EpsilonKDE", "ε-KDE"):
+        assert methods.key_of(name) == "epsilon-KDE"
+    assert methods.key_of("ridge, normal") == "LinearGaussian"
+    assert methods.shown("CondMAF-tuned") == "ConditionalMAF-tuned"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -32,16 +39,6 @@ def test_every_method_is_made_with_its_options(name):
     single = made.estimator if method.graph else made
     assert type(single).__name__ == method.estimator
     assert {key: single.get_params()[key] for key in method.options} == method.options
-
-
-def test_keys_names_and_those_of_older_pages_are_of_one_method_each():
-    names = [name for method in METHODS.values() for name in method.names]
-    assert len(set(names)) == len(names)
-    assert not [name for name in set(names) & set(METHODS) if methods.shown(name) != name]
-    for name in ("epsilon-KDE", "EpsilonKDE", "ε-KDE"):
-        assert methods.key_of(name) == "epsilon-KDE"
-    assert methods.key_of("ridge, normal") == "LinearGaussian"
-    assert methods.shown("CondMAF-tuned") == "ConditionalMAF-tuned"
 
 
 def test_given_options_come_before_those_of_the_method():

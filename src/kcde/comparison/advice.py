@@ -21,6 +21,7 @@ Of CRPS a fiftieth of that of the first stands for the 0.02 nats. So fewer rows 
 advice, and never in another method than the first.
 """
 
+import shlex
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,6 +136,8 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     if slow := [name for name, why in run.skipped.items() if why.endswith(REMEDY)]:
         best = f"; {sound.index[0]} is the first so far" if len(sound) else ""
         return _none(f"{_listed(slow)} could not be scored in time{best}", REMEDY)
+    if {*names} <= {BASELINE}:
+        return _none("no method that uses x was compared", "further --methods")
     if not len(sound.drop(index=BASELINE, errors="ignore")):
         return _none("no method has scores on every split", "other methods, or more rows")
     wide = splits.pivot(index="split", columns="method", values=rank_by)[names]
@@ -244,7 +247,11 @@ def _details(taken, plan: Plan) -> str:
         return said
     kind = "too narrow" if held < 0.9 else "too wide"
     option = {FORWARD: "--time-column ", GROUPS: "--groups "}.get(plan.kind)
-    how = f"kcde fit {option}{plan.column} --conformal" if option else "kcde fit --conformal"
+    how = (
+        f"kcde fit {option}{shlex.quote(f'{plan.column}')} --conformal"
+        if option
+        else "kcde fit --conformal"
+    )
     later = ", which holds as far as new rows are like the latest" * (plan.kind == FORWARD)
     return f"{said}; {kind}: take intervals by conformal prediction ({how} 0.25){later}"
 

@@ -69,9 +69,8 @@ _FEWEST_LABELS = 10
 _CHANCE = 1e-3  # of an intraclass correlation, by the F-test
 _ROUGH = 0.7  # of the squared difference of two random means, what neighbours have at least
 _LABELS = re.compile(
-    r"(^|[ _.-])(id|customer|patient|subject|user|person|household|group|site|station)s?$"
-    r"|[a-z]I[dD]$",
-    re.IGNORECASE,
+    r"(?i:(^|[ _.-])(id|customer|patient|subject|user|person|household|group|site|station)$)"
+    r"|[a-z]I[dD]$"
 )
 """What names of columns that label groups look like."""
 
@@ -217,7 +216,8 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
     path = plan.folder / "plan.json"
     if not path.exists():
         with atomic(plan.folder / "rows.npz") as temporary:
-            np.savez(temporary, **rows)
+            index = checked.frame.index.to_numpy()
+            np.savez(temporary, **{part: index[taken] for part, taken in rows.items()})
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
     elif read_object(path) != content:
@@ -266,15 +266,17 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
     value stand together, half the correlation does, and the limit of what is smooth lies midway
     between what the noise of the means alone makes and two random means.
     """
-    column = checked.frame[name]
+    column, y = checked.frame[name], checked.columns.target(checked.frame)
+    if column.dtype.kind == "O" and not column.map(pd.api.types.is_scalar).all():
+        return False
     codes, values = pd.factorize(column, sort=True)
+    y, codes = y[codes >= 0], codes[codes >= 0]
     n, count = len(codes), len(values)
     if name == checked.columns.y or not 2 < count <= n / 2:
         return False
     named = _LABELS.search(name) is not None
     if named or column.dtype.kind == "f" or count < _FEWEST_LABELS:
         return named
-    y = checked.columns.target(checked.frame)
     sizes = np.bincount(codes)
     means = np.bincount(codes, y) / sizes
     between = (sizes * (means - y.mean()) ** 2).sum() / (count - 1)

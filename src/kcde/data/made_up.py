@@ -255,11 +255,6 @@ def donut_marginal_density(x: float) -> float:
     return float(_donut_normal((x - donut_means()[:, 0]) ** 2, 1).mean())
 
 
-def donut_conditional_density(x: float, Y: np.ndarray) -> np.ndarray:
-    """Return p(y|x), shape (n,), at one x and points Y (n, 2)."""
-    return donut_joint_density(x, Y) / donut_marginal_density(x)
-
-
 def _donut_normal(squared: np.ndarray, dim: int) -> np.ndarray:
     """Return N(·; 0, DONUT_NOISE² I) at squared distances in so many dimensions."""
     return np.exp(-0.5 * squared / DONUT_NOISE**2 - dim * (np.log(DONUT_NOISE) + 0.5 * _LOG_2PI))

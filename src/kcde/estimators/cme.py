@@ -103,7 +103,7 @@ class CME(GaussianPairBases, LowRankConditional):
         return self.project(f)
 
     def _directions(self, projection):
-        return self._check_fitted().coef_.T @ projection.coefficients
+        return self.coef_.T @ projection.coefficients
 
     def _expected(self, projection, products):
         return products

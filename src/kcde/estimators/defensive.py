@@ -117,14 +117,14 @@ class Defensive(CommonOptions, WeightedRows, Floored):
         default = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
         inner = KCEF(selection="likelihood", **default)
         inner = inner if self.estimator is None else clone(self.estimator)
-        if isinstance(inner, Standardised):
+        if isinstance(inner, Standardised) or not getattr(inner.tags, "density", False):
             raise ValueError("q_0 is around 0 in the units of y: give the estimator itself")
         few = Y.shape[0] < _FEW_ROWS
         repeats = (_REPEATS if few else 1) if self.repeats is None else self.repeats
         known, wanted = inner.get_params(), {"selection_floor": self.weight_, "repeats": repeats}
         if not self.heavy_tails:
             inner.set_params(**{name: value for name, value in wanted.items() if name in known})
-        std = known.get("base_std", _BASE_STD) if self.base_std is None else self.base_std
+        std = known.get("base_std") or _BASE_STD if self.base_std is None else self.base_std
         self.estimator_ = without_standardising(inner)
         self.estimator_.fit(X, Y, **about_rows(inner, self._labels, self._weights))
         self.base_std_ = float(std)

@@ -51,18 +51,11 @@ class JointDistribution(LowRankConditional):
         """
         return centred_mean_of(f, self.basis_y_)
 
-    def expectation(self, projection, features):
-        """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)), shape (n, q): (5).
+    def _clipped_expectation(self, projection, features):
+        """Return Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), shape (n, q).
 
-        As f̄ + (f - f̄)ᵀΨ_Y H ψ(x)/n over the same denominator, in which nothing cancels where f is
-        constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
-        x, which may come out as zero or negative outside the training rows of an unconstrained fit.
+        As f̄ plus the same of f - f̄; n_train (m_Y + q) multiplications for each x.
         """
-        self._check_fitted()
-        if not self._clips:
-            return super().expectation(projection, features)
-        # Σ_j f(y_j) w_j / Σ_j w_j with w_j = max(1 + h(x, y_j), 0), as f̄ plus the same of f - f̄;
-        # n_train (m_Y + q) multiplications for each x.
         xp, forward = array_namespace(features), features @ self.coef_.T
         total = xp.zeros((forward.shape[0], projection.mean.shape[0]), dtype=forward.dtype)
         mass = xp.zeros((forward.shape[0], 1), dtype=forward.dtype)
@@ -82,8 +75,8 @@ class JointDistribution(LowRankConditional):
 
         One product with all coefficients reads the features once, but for those that clip.
         """
-        if any(model._clips for model in models):
-            return [model.expectation(projection, features) for model in models]
+        if models[0]._clips:
+            return [model._clipped_expectation(projection, features) for model in models]
         return LowRankConditional._expectations_of(models, projection, features)
 
     def _directions(self, projection):
@@ -92,6 +85,12 @@ class JointDistribution(LowRankConditional):
         return self.coef_.T @ xp.concat([projection.coefficients, of_one], axis=1)
 
     def _expected(self, projection, products):
+        """Return E[f(Y)|x] = (f̄ + fᵀΨ_Y H ψ(x)/n)/(1 + ȳᵀ H ψ(x)): (5).
+
+        As f̄ + (f - f̄)ᵀΨ_Y H ψ(x)/n over the same denominator, in which nothing cancels where f is
+        constant. m_X (q + 1) (m_Y + n) multiplications. The denominator is the marginal density of
+        x, which may come out as zero or negative outside the training rows of an unconstrained fit.
+        """
         return projection.mean[:, None] + products[:-1, :] / (1.0 + products[-1:, :])
 
     def density_ratio(self, X, Y):

@@ -5,8 +5,9 @@ from sklearn.base import clone
 
 from kcde.arrays import array_namespace
 from kcde.estimators._shared.distribution import Distribution, crps_by_draws
+from kcde.estimators._shared.floored import without_floor
 from kcde.estimators._shared.rows import about_rows, check_pairs
-from kcde.estimators.standardised import Wrapper
+from kcde.estimators.standardised import Wrapper, rows_that_count
 
 _BEYOND = 10.0
 
@@ -16,7 +17,8 @@ class LogScaled(Wrapper):
 
     Quantiles, intervals and draws are those of t, by exp; the CRPS is by 500 draws for each x.
     Moments are by quadrature, in which y - a counts as at most ten times the largest of the
-    training rows: of heavy tails of t there would be none. Where y ≤ a the density is 0.
+    training rows: of heavy tails of t there would be none. Those of a density with a floor are of
+    the density without it, whose tails would rule them. Where y ≤ a the density is 0.
 
     Parameters
     ----------
@@ -45,6 +47,7 @@ class LogScaled(Wrapper):
         ValueError
             If a y is not above `lower`; besides what the estimator refuses.
         """
+        X, Y, groups, sample_weight = rows_that_count(X, Y, groups, sample_weight)
         given, outputs, (X, Y) = X, Y, check_pairs(X, Y)
         xp = array_namespace(Y)
         above = Y - self.lower
@@ -88,7 +91,7 @@ class LogScaled(Wrapper):
         def of_log(t):
             return f(self._back(array_namespace(t).clip(t, max=self.highest_)))
 
-        return self.estimator_.conditional_expectation(of_log, X)
+        return without_floor(self.estimator_).conditional_expectation(of_log, X)
 
     mean, variance = Distribution.mean, Distribution.variance
 

@@ -5,7 +5,9 @@ from functools import wraps
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import _safe_indexing
 
+from kcde.arrays import to_numpy
 from kcde.estimators._shared.distribution import Distribution
 from kcde.estimators._shared.rows import RowChecks, about_rows, check_not_constant, check_pairs
 from kcde.estimators._shared.units import Units, without_standardising
@@ -20,6 +22,15 @@ def _inner(name: str) -> Callable:
         return getattr(self.estimator_, name)(*arguments, **keywords)
 
     return method
+
+
+def rows_that_count(X, Y, groups, sample_weight) -> tuple:
+    """Return what is given of the rows whose weight is not 0; all where the weights are wrong."""
+    weights = np.ones(1) if sample_weight is None else to_numpy(sample_weight)
+    if weights.all() or not weights.any() or weights.shape != to_numpy(Y).shape[:1]:
+        return X, Y, groups, sample_weight
+    given, kept = (X, Y, groups, weights), np.flatnonzero(weights)
+    return tuple(None if each is None else _safe_indexing(each, kept) for each in given)
 
 
 class Wrapper(RowChecks, RegressorMixin, BaseEstimator):
@@ -88,6 +99,7 @@ class Standardised(Wrapper):
             If a column of Y is constant or its standard deviation, or that of a column of X that
             varies, is below 1e-140; besides what the estimator itself refuses.
         """
+        X, Y, groups, sample_weight = rows_that_count(X, Y, groups, sample_weight)
         scaled = self._learn_scales(X, Y)
         try:
             self.estimator_.fit(*scaled, **about_rows(self.estimator_, groups, sample_weight))

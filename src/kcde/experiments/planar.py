@@ -158,7 +158,7 @@ class Planar(ArrayExperiment):
             cells.append(scores.cell(name, 1e3 * squared, _THOUSANDTHS))
         cells += scores.cells(units, (elapsed, size / elapsed, *draws.diagnostics.values()))
         cells += likelihood_cells(self.dataset, model, test)
-        return draws.samples, cells + _training_cells(model.estimator)
+        return draws.samples, cells
 
 
 @dataclass(frozen=True)
@@ -259,16 +259,3 @@ def likelihood_cells(dataset: str, model: PlanarModel, test: np.ndarray) -> list
 
     beyond = scores.cell("points_without_density", np.sum(~inside), "points")
     return [*both(slice(None)), beyond, *([] if inside.all() else both(inside, "_inside"))]
-
-
-def _training_cells(estimator) -> list[dict]:
-    """Return score cells of how the training of an estimator with a history went."""
-    history = getattr(estimator, "history_", None)
-    if history is None:
-        return []
-    proposed = estimator.log_normaliser(np.empty((1, 0)), method="sampler")
-    size = float(np.min(proposed.effective_sample_size))
-    units = {"iterations": "iterations", "objective": "nats", "mmd2_biased_first": ""}
-    units |= {"mmd2_biased_last": "", "sampler_effective_sample_size": "samples"}
-    objective, mmd2 = history["objective"], history["mmd2_biased"]
-    return scores.cells(units, (estimator.iterations_, objective[-1], mmd2[0], mmd2[-1], size))

@@ -296,12 +296,6 @@ class RBenchmark(ArrayExperiment):
             ("effective_sample_size", size.min(), "samples"),
             ("importance_samples", count, "samples"),
         ]
-        if (history := getattr(inner, "history_", None)) is not None:
-            proposed = inner.log_normaliser(X, method="sampler").effective_sample_size
-            metrics.append(("iterations", inner.iterations_, "iterations"))
-            metrics.append(("objective", history["objective"][-1], "nats"))
-            metrics.append(("mmd2_biased", history["mmd2_biased"][-1], ""))
-            metrics.append(("sampler_effective_sample_size", to_numpy(proposed).min(), "samples"))
         arrays = {"log_density": log_f - log_z, "log_density_quadrature": log_f - reference}
         return metrics, arrays
 

@@ -45,7 +45,7 @@ def noise():
 
 
 def test_what_random_splits_would_mislead_about_is_said():
-    assert said(noise()) == ""
+    assert said(noise().assign(humid=np.arange(200) // 4 / 10.0)) == ""
     assert "--time-column 'day'" in said(noise().assign(day=pd.date_range("2024", periods=200)))
     assert "--groups 'customer_id'" in said(noise().assign(customer_id=np.arange(200) // 4))
     person = np.arange(200) // 4
@@ -53,6 +53,8 @@ def test_what_random_splits_would_mislead_about_is_said():
     alike = noise().assign(y=lambda f: f["y"] + 2.0 * shifts)
     assert "--groups 'who'" in said(alike.assign(who=person).sample(frac=1.0, random_state=0))
     weak = noise().assign(y=lambda f: f["y"] + 0.5 * np.repeat(shifts[::8], 8))
+    odd = alike.assign(who=np.where(person == 7, None, person.astype(str)), lists=[[1]] * 200)
+    assert "--groups 'who'" in running.misleading(check(odd, "y", ["x"]))[0]
     assert "--groups 'who'" in said(weak.assign(who=person // 2))
     # y grows with the age: its values are no labels.
     grows = noise().assign(age=person, y=lambda f: f["y"] + 0.1 * person)

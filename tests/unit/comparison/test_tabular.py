@@ -49,7 +49,8 @@ def test_what_cannot_be_used_is_left_out_and_said():
     frame["one"] = 3.0
     frame["again"] = frame["area"]
     days = pd.date_range("2024-01-01", periods=40)
-    for name, form in (("when", "%Y-%m-%d"), ("day", "%a, %d %B %Y %H:%M"), ("last", "%d/%m/%y")):
+    forms = {"when": "%Y-%m-%d", "day": "%a, %d %B %Y %H:%M", "last": "%d/%m/%y", "trip": "1:%d"}
+    for name, form in forms.items():
         frame[name] = days[:4].repeat(10).strftime(form)
     checked = check(frame, "price")
     assert [column.name for column in checked.columns.x] == ["area", "town", "new"]
@@ -57,6 +58,7 @@ def test_what_cannot_be_used_is_left_out_and_said():
     assert "'one' left out: it is constant" in said
     assert "'again' left out: it is a copy of 'area'" in said
     assert said.count("left out: it has dates") == 3
+    assert "'trip' left out: it has times of day or durations" in said
     with pytest.raises(ValueError, match="'when'"):
         check(frame, "price", ["area", "when"])
 
@@ -348,6 +350,7 @@ def test_ordinary_samples_are_quiet(seed):
         ([1, 2, 3, 4], [500.0, 501.0, 502.0, 503.0], "from 503 to 500"),
         (slice(0, 200), 99.0, "200 .*are 99"),
         ([1, 2, 3, 4], [-499.0, -499.0, -999.0, -999.0], "are -999 or -499"),
+        ([1, 2, 3], -3.4028234663852886e38, r"--na -3.4028234663852886e\+38;"),
     ],
 )
 def test_values_far_from_the_others_and_a_skewed_y_are_said(places, values, word):
@@ -440,6 +443,7 @@ def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
     for text, word in (
         (thousands, "three last digits"),
         (thousands.replace(".", ","), "three last digits"),
+        (thousands.replace("-390", "?"), "three last digits"),
         ("\n".join(quoted), "a quote in row 2"),
         ("x\n1\n\n2\n", "line 3 is blank"),
         ("x\0,\0y\0\n1,2\n", "UTF-8"),
@@ -452,10 +456,13 @@ def test_what_a_csv_hides_is_refused_and_what_is_kept_is_carried(tmp_path):
     assert read(file(tmp_path, fine))["y"].iloc[0] == 1.125
     even = "x,y\n" + "".join(f"{i},{i / 8:.3f}\n" for i in range(9, 60))
     assert read(file(tmp_path, even))["y"].iloc[0] == 1.125
-    path = file(tmp_path, "key,flag\nNA,NA\n007,1\nnull,7\n")
     for cell, word in (("$ 1,000", "units"), ("12 kg", "such as '12 kg'")):
         with pytest.raises(ValueError, match=re.escape(word)):
             check(numbers().assign(y=cell), "y")
+    assert tabular.classify(pd.Series(["*", "**"])).kind == "levels"
+    beside = file(tmp_path, "x;y\n-99,9;?\n-99,9;-99,9\n")
+    assert read(beside, decimal=",", na=["-99.9", "?"]).isna().all(axis=None)
+    path = file(tmp_path, "key,flag\nNA,NA\n007,1\nnull,7\n")
     kept = read(path, na=["7"], verbatim=["key"])
     assert kept["key"].tolist() == ["NA", "007", "null"]
     assert kept["flag"].isna().tolist() == [True, False, True]

@@ -82,6 +82,8 @@ def test_of_a_logarithm_all_is_in_units_of_y(pairs, rng, lower):
     y, centre = y - lower, exact.mean() - lower
     crps = y * (2 * a - 1) - 2 * centre * (b + norm.cdf(scale / np.sqrt(2)) - 1)
     np.testing.assert_allclose(model.crps(X, lower + y).mean(), crps.mean(), rtol=0.03)
+    floored = LogScaled(Standardised(Defensive(process(), 0.01, heavy_tails=True)), lower)
+    np.testing.assert_allclose(floored.fit(X, lower + y).predict(X), exact.mean(), rtol=1e-6)
     assert (model.sample(X, 5, rng) > lower).all()
     assert np.isneginf(model.log_density(X[:1], [lower]))
     assert model.cdf(X[:1], [lower - 1.0]) == 0.0

@@ -238,7 +238,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
 
     def expectation(self, projection: Projection, features):
         """Return E[f(Y)|x], shape (n, q), from `project(f)` and `features(X)`."""
-        return self._expectations_of([self], projection, features)[0]
+        return self._check_fitted()._expectations_of([self], projection, features)[0]
 
     @staticmethod
     def _expectations_of(models: Sequence["LowRankConditional"], projection: Projection, features):

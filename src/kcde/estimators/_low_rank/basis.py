@@ -4,6 +4,7 @@ A basis Ψ is orthonormal in its Hilbert space and orthogonal under the training
 estimator needs of the n rows are sums over them, so that rows of Ψ exist for a chunk at a time.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -207,6 +208,9 @@ class PolynomialBasis(Basis):
         self.points, self.degree, self._name = points, degree, name
         xp = array_namespace(points)
         n, d = points.shape
+        if (count := math.comb(d + degree, degree)) > n:
+            remedy = f"give more than {n} rows, or a lower degree"
+            raise ValueError(f"{count} monomials in {name} are dependent: {remedy}")
         self.exponents = graded_exponents(d, degree)
         self._centre, self._scale = xp.mean(points, axis=0), xp.std(points, axis=0)
         if not bool(xp.all(xp.max(points, axis=0) > xp.min(points, axis=0))):
@@ -227,8 +231,7 @@ class PolynomialBasis(Basis):
         # Squares of the diagonal are what a monomial adds to those before it.
         diagonal = xp.linalg.diagonal
         if lower is None or bool(xp.any(diagonal(lower) ** 2 <= _DEPENDENT * diagonal(gram))):
-            remedy = f"give more than {self.points.shape[0]} rows, or a lower degree"
-            raise ValueError(f"{gram.shape[0]} monomials in {self._name} are dependent: {remedy}")
+            raise ValueError(f"{gram.shape[0]} monomials in {self._name} are dependent: lower q")
         return solve_triangular(lower, xp.eye(gram.shape[0], dtype=gram.dtype), transpose=True)
 
     def average_over(self, gram, mean):

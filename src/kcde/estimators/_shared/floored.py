@@ -1,6 +1,7 @@
 """Base densities of one y, and (1 - ε) p(y|x) + ε q(y): a density p with such a floor q."""
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from math import lgamma, log, log1p, pi, sqrt
 
@@ -96,7 +97,7 @@ class StudentT(LocationScale):
         density = self.scale * xp.exp(self.log_density(y))
         spread = 2.0 * sqrt(nu) * beta(0.5, nu - 0.5) / ((nu - 1.0) * beta(0.5, 0.5 * nu) ** 2)
         inside = z * (2.0 * self.cdf(y) - 1.0) + 2.0 * density * (nu + z * z) / (nu - 1.0)
-        return self.scale * (inside - spread)
+        return self.scale * (inside - float(spread))
 
     def quantile(self, p: np.ndarray) -> np.ndarray:
         """Return the p-quantiles, elementwise."""
@@ -236,3 +237,15 @@ class Floored(ConditionalDensity):
             return increasing_root(excess, lower, upper, inside, 1e-12 * self._floor.scale)
 
         return by_blocks(of, X.shape[0], _ROW_NUMBERS, like=X)
+
+
+def without_floor(model):
+    """Return a fitted model, or its copy, in which each `Floored` is its p alone."""
+    if isinstance(model, Floored):
+        return model._inside
+    changed = copy(model)
+    if hasattr(model, "estimator_"):
+        changed.estimator_ = without_floor(model.estimator_)
+    if hasattr(model, "estimators_"):
+        changed.estimators_ = [without_floor(each) for each in model.estimators_]
+    return changed

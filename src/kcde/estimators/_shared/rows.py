@@ -257,6 +257,7 @@ class RowChecks:
     def _open(self, units: Units | None, outputs=None) -> None:
         """End a fit: from here on methods are asked in the units of X and of the Y given."""
         self._units, self._outside = units, True
+        self._output_names = names_of(outputs)
         given = outputs if hasattr(outputs, "ndim") else np.asarray(outputs)
         self._y_is_flat = given.ndim == 1
 
@@ -275,7 +276,6 @@ class RowChecks:
     def _record_input(self, given, X, Y=None, outputs=None) -> None:
         """Keep the widths of checked X and Y, and the names of the X and Y that were given."""
         self._record_feature_names(given)
-        self._output_names = names_of(outputs)
         self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
         self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
         if Y is not None:

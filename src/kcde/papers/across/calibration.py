@@ -61,8 +61,6 @@ def build(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> pd.Dat
                 low, high = values.quantile(ends)
                 box = {"kind": "box", "stat": stat, "y_low": low, "y_high": high}
                 rows.append(same | box | {"y": values.mean()})
-            one = same | {"kind": "scatter", "n": 1}
-            rows += [one | {"stat": f"set {name}", "y": value} for name, value in values.items()]
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
 
 
