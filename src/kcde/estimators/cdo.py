@@ -549,8 +549,8 @@ class CDO(CommonOptions, mixture.SignedMixture):
         Points of the grid in every dimension, or one number per dimension. None: 200 for d_y = 1,
         about 900 in all for more.
     reference_box
-        (lower, upper) of the grid, in the units of y: numbers or one per dimension. None: the range of the
-        training y, widened by a tenth of it on each side.
+        (lower, upper) of the grid in the units of y, numbers or one per dimension. None: the range
+        of the training y, widened by a tenth of it on each side.
     weights
         "clipped": negative weights set to zero, the others divided by their sum. "signed": as
         published. "projected": the non-negative mixture nearest in L2, divided by its sum.
