@@ -273,7 +273,10 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         return self.expectation(self.project(f), features)
 
     def mean(self, X):
-        """Return E[Y|x], shape (n, d_y), raw: as `conditional_expectation` of y."""
+        """Return E[Y|x], shape (n, d_y), raw: as `conditional_expectation` of y.
+
+        Where E[1|x] is not 1, as for `CME`, that is of y less the training mean, which is added.
+        """
         return self.conditional_expectation(lambda Y: Y, X)
 
     def predict(self, X):
