@@ -57,7 +57,7 @@ CONDA = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cp
 XLA_FLAGS = "XLA_FLAGS=--xla_backend_optimization_level=1"
 THREADS = config["blas_threads"]
 SMOKE_RAW = "results/smoke/raw"
-PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/papers/*/*.[cmy]*"))]
+PUBLISHED = [os.path.relpath(path) for path in sorted(ROOT.glob("src/kcde/papers/[!_]*/*.[cmy]*"))]
 # figures/ holds the scale laptop as config.yaml has it; other choices stay in results/<scale>/.
 TRACKED = config["scale"] == LAPTOP and not config["set"] and not config["methods"]
 FIGURES = "figures" if TRACKED else f"results/{config['scale']}/figures"

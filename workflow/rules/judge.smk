@@ -17,7 +17,7 @@ rule judge:
     params:
         code=provenance.digest("kcde.evidence.scorecard"),
         into=lambda w, output: Path(output[0]).parent,
-        tracked=lambda w: "" if w.scale == SMOKE else "--tracked figures",
+        tracked=lambda w: "" if w.scale == SMOKE else f"--tracked '{ROOT / 'figures'}'",
     message:
         "judge every published number and claim, {wildcards.scale}"
     shell:
@@ -129,11 +129,11 @@ rule verify:
         CONDA
     params:
         computed=f"results/{config['scale']}/figures",
-        tracked="figures" if config["scale"] == LAPTOP else AT_PAPER_SCALE,
+        tracked=ROOT / ("figures" if config["scale"] == LAPTOP else AT_PAPER_SCALE),
     message:
         "compare what was computed here with what is tracked"
     shell:
-        "python -m kcde verify {params.computed} --tracked {params.tracked} 2>&1 | tee {log}"
+        "python -m kcde verify {params.computed} --tracked {params.tracked:q} 2>&1 | tee {log}"
 
 
 rule help:
