@@ -42,7 +42,7 @@ ROOMS = {
     "papers": (4395, ["papers"]),
     "table": (2198, ["comparison", "tabular", "table_model"]),
     "the rest": (
-        911,
+        915,
         [
             "cli",
             "skpro",

@@ -461,13 +461,24 @@ def _versions(package: str) -> str:
     return ", ".join(found) or "not installed"
 
 
+def _scale(scale: str | None) -> str | None:
+    from kcde.experiments.base import SCALES
+
+    if scale not in (None, *SCALES):
+        raise ValueError(f"--scale must be one of {', '.join(SCALES)}; got {scale!r}")
+    return scale
+
+
+Scale = Annotated[str, Option(help="smoke, laptop or paper.", callback=_scale)]
+
+
 @app.command("run")
 def run_command(
     name: Annotated[str, Argument(metavar="EXPERIMENT", help="By default their list.")] = "",
     dataset: Annotated[str, Argument(help="One of its data sets.")] = "",
     methods: Annotated[list[str], Argument(help="A method, or several that share bases.")] = (),
     out: Annotated[list[Path], Option("--out", "-o", help="The score CSV of each method.")] = (),
-    scale: Annotated[str, Option(help="Its sizes: smoke, laptop or paper.")] = "laptop",
+    scale: Scale = "laptop",
     changes: Annotated[list[str], Option("--set", help="NAME=VALUE of a parameter.")] = (),
     define: Annotated[list[str], Option(help="JSON: {NAME: {estimator, options}}.")] = (),
     backend: Backend = "auto",
@@ -495,7 +506,6 @@ def run_command(
     import logging
 
     from kcde.experiments import experiment, experiments
-    from kcde.experiments.base import SCALES
     from kcde.experiments.runner import run
     from kcde.methods import define as add
     from kcde.methods import key_of
@@ -510,8 +520,6 @@ def run_command(
         return
     if not out or (cls.datasets and not methods):
         raise ValueError(f"{name}: give a data set, a method and --out")
-    if scale not in SCALES:
-        raise ValueError(f"--scale must be one of {', '.join(SCALES)}; got {scale!r}")
     for text in define:
         add(json_object(text, "--define", '{"Mine": {"estimator": "LSCDE"}}'))
     if dataset:
@@ -582,7 +590,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 Target = Annotated[str, Argument(help="`all`, a paper (kcef) or one artefact.")]
 Into = Annotated[Path, Option(help="Folder of the outputs.")]
-Scale = Annotated[str, Option(help="That of the outputs.")]
 _SCORES = "Score CSVs, or a folder of them; several may follow."
 FIGURES, COMPUTED = Path("figures"), Path("results/laptop/figures")
 
@@ -593,7 +600,9 @@ def draw_command(
     target: Target,
     scores: Annotated[list[Path] | None, Option(help=_SCORES)] = None,
     into: Into = FIGURES,
-    scale: Annotated[str | None, Option(help="By default that of the scores.")] = None,
+    scale: Annotated[
+        str | None, Option(help="By default that of the scores.", callback=_scale)
+    ] = None,
     judged: Annotated[Path | None, Option(help="The CSV for what it decides.")] = None,
 ) -> None:
     """Draw tables and figures: from their CSV, or with --scores from an experiment.
