@@ -231,7 +231,7 @@ class PolynomialBasis(Basis):
         # Squares of the diagonal are what a monomial adds to those before it.
         diagonal = xp.linalg.diagonal
         if lower is None or bool(xp.any(diagonal(lower) ** 2 <= _DEPENDENT * diagonal(gram))):
-            raise ValueError(f"{len(gram)} monomials in {self._name} are dependent: lower the degree")
+            raise ValueError(f"{len(gram)} monomials in {self._name} are dependent: lower degree")
         return solve_triangular(lower, xp.eye(gram.shape[0], dtype=gram.dtype), transpose=True)
 
     def average_over(self, gram, mean):
