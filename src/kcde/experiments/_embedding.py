@@ -4,7 +4,6 @@ Methods that have the same bases are fitted together (jdl, sections 5.1 and 5.2)
 chooses its own parameters, on at most `tuning_rows` rows, and is then fitted to four fifths of all.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
@@ -16,7 +15,7 @@ from kcde.arrays import resolve_backend, to_numpy
 from kcde.estimators import estimator_class
 from kcde.experiments import _low_rank, methods
 from kcde.experiments._low_rank import Bases, Fit, is_classifier, training_rows
-from kcde.experiments.base import ArrayExperiment, Outcome, attempt, parameter, sized
+from kcde.experiments.base import ArrayExperiment, Outcome, attempt, clock, parameter, sized
 from kcde.metrics import MATCHED
 from kcde.seeding import split_seed
 from kcde.selection import Trials
@@ -214,9 +213,9 @@ def _fitted_together(jobs: Mapping, models: Mapping[Key, Any], given: Repetition
     made: dict = {}
     # Seconds that are shown are not those of fits that recompute their factors.
     streamed = not any(job._is_published(setting) for _, setting in others)
-    started = time.perf_counter()
+    started = clock(given.X)
     trials = _select(job, models, given, made, streamed)
-    seconds = (time.perf_counter() - started) / len(trials)
+    seconds = (clock(given.X) - started) / len(trials)
     for method, setting in models:
         # What does not choose for itself takes what is best without constraints.
         free = setting._replace(constrained=False)
@@ -281,12 +280,12 @@ def _tested(job, given: Repetition, model, trials: Trials, bases: Bases) -> tupl
 
 def _expected(given: Repetition, model) -> tuple[np.ndarray, float]:
     """Return what a fitted model expects of `f` at the test points, on the host, and seconds."""
-    started = time.perf_counter()
+    started = clock(given.X)
     if is_classifier(model):
         values = model.predict_proba(given.X_test)[:, 1:]
     else:
         values = model.conditional_expectation(given.f, given.X_test)
-    return to_numpy(values), time.perf_counter() - started
+    return to_numpy(values), clock(given.X) - started
 
 
 def _add_matched(fitted: Mapping, jobs: Mapping, models: Mapping, given: Repetition) -> None:

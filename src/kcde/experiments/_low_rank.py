@@ -8,7 +8,6 @@ device: losses alone come back. Bases and cross moments of
 the same rows are made once for all estimators (`Bases`).
 """
 
-import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
@@ -19,7 +18,7 @@ import numpy as np
 
 from kcde.arrays import to_numpy
 from kcde.experiments import _measured_fit
-from kcde.experiments.base import FAILURES, attempt
+from kcde.experiments.base import FAILURES, attempt, clock
 from kcde.kernels import median_trick
 from kcde.selection import Trials
 
@@ -131,16 +130,16 @@ class Bases:
         factorise = self.x(model)[1] + self.y(model)[1]
         x, y = map(_without_extrema, (summary.basis_x, summary.basis_y))
         summary = summary._replace(basis_x=x, basis_y=y)
-        started = time.perf_counter()
+        started = clock(self.X)
         (fitted,) = model.fit_path(self.X, self.Y, [model.regularization], summary)
-        return Fit(fitted, factorise, summarise, time.perf_counter() - started)
+        return Fit(fitted, factorise, summarise, clock(self.X) - started)
 
     def fit_classifier(self, model, labels) -> Fit:
         """Fit a copy of a classifier to the rows of x; it has no cross moments."""
         basis, factorise = self.x(model)
-        started = time.perf_counter()
+        started = clock(self.X)
         (fitted,) = model.fit_path(self.X, labels, [model.regularization], basis)
-        return Fit(fitted, factorise, 0.0, time.perf_counter() - started)
+        return Fit(fitted, factorise, 0.0, clock(self.X) - started)
 
     def _keys_of(self, models: Iterable) -> set[Hashable]:
         """Return the keys of the bases and the cross moments that fits of some estimators take."""
@@ -164,11 +163,11 @@ class Bases:
 
     def _once(self, key: Hashable, make: Callable) -> tuple[object, float]:
         if key not in self._made:
-            started = time.perf_counter()
+            started = clock(self.X)
             made = make()
             # A device works in order: where one number has come back, all before it is done.
             to_numpy(getattr(made, "basis_x", made).mean[:1])
-            self._made[key] = made, time.perf_counter() - started
+            self._made[key] = made, clock(self.X) - started
         return self._made[key]
 
 

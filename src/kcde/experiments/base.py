@@ -71,6 +71,14 @@ def attempt(function: Callable, *arguments: Any) -> tuple[Any, float]:
     return found, time.perf_counter() - started
 
 
+def clock(rows) -> float:
+    """Return seconds, to take differences of: those of the wall where a device has the rows.
+
+    Otherwise those of the processor, which other jobs of the machine affect little.
+    """
+    return time.process_time() if isinstance(rows, np.ndarray) else time.perf_counter()
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A job of an experiment; its parameters are checked when it is made.
