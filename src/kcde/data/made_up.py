@@ -202,6 +202,8 @@ def gaussian_random_pairs(dim: int, number: int, law: str = named.DRAWN_LAW) -> 
     drawn = rng_of("gaussian-correlation", dim, number).standard_normal(dim * (2 * dim - 1))
     # Under every law an increasing function of the same draws, so that laws are comparable.
     gamma = size * (drawn if kind == named.NORMAL else 2 * ndtr(drawn) - 1)
+    if kind == named.CORRELATION:
+        gamma = np.arctanh(gamma)
     return GaussianPairs(correlation_of(gamma))
 
 

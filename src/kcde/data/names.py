@@ -15,6 +15,7 @@ Generators and loaders read names here, and so does what plans jobs without impo
 =======================  ===========================================================================
 """
 
+import math
 import re
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -66,19 +67,20 @@ GAUSSIAN = SizedNames("gaussian", VARIATIONS)
 PORTFOLIOS = SizedNames("portfolios")
 BIMODAL = SizedNames("bimodal")
 
-NORMAL, UNIFORM = "normal", "uniform"
+NORMAL, UNIFORM, CORRELATION = "normal", "uniform", "correlation"
 DRAWN_LAW = "uniform-1"  # of the elements below the diagonal of log C, in the figures
 
 
 def parsed_law(name: str) -> tuple[str, float]:
     """Return the kind and the size that the name of a law of the elements of log C states.
 
-    `normal-<s>` is N(0, s²), `uniform-<a>` uniform on (-a, a); others raise `ValueError`.
+    `normal-<s>` is N(0, s²), `uniform-<a>` uniform on (-a, a). `correlation-<a>`, a at most 1, is
+    artanh of that; for d = 1 the correlation itself is uniform. Others raise `ValueError`.
     """
     kind, _, size = name.partition("-")
-    known = kind in (NORMAL, UNIFORM) and re.fullmatch(r"[0-9]*\.?[0-9]+", size)
-    if not known or not float(size) > 0.0:
-        forms = f"{NORMAL}-<standard deviation> or {UNIFORM}-<half width>"
+    largest = {NORMAL: math.inf, UNIFORM: math.inf, CORRELATION: 1.0}.get(kind, 0.0)
+    if not re.fullmatch(r"[0-9]*\.?[0-9]+", size) or not 0.0 < float(size) <= largest:
+        forms = f"{NORMAL}-<standard deviation>, {UNIFORM}-<half width> or {CORRELATION}-<up to 1>"
         raise ValueError(f"there is no law {name!r}: give {forms}, as {DRAWN_LAW}")
     return kind, float(size)
 

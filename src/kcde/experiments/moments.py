@@ -38,7 +38,7 @@ ROUNDING = 1e-12
 _PUBLISHED = ((10**7, 1e-1), (10**6, 1e-2), (0, TOLERANCE))
 
 # The second is fitted to as many points as the drawn one, for d = 1.
-_OTHER_LAWS = ("normal-0.1", "normal-0.2", "normal-0.3", "normal-1")
+_OTHER_LAWS = ("normal-0.1", "normal-0.2", "normal-0.3", "normal-1", "correlation-1")
 
 # JDL adds λ to products of two eigenvalues. With values from 1e-8, as for portfolios, 19 of 20
 # fits at d = 3, n = 1e5 chose the smallest.
@@ -74,7 +74,7 @@ class Moments(EmbeddingExperiment):
     # constraints, all take the factor of the tightest, whose seconds they state.
     tolerances: tuple[float, ...] = parameter((TOLERANCE,), "Relative, of the factors.")
     # Each law is fitted in turn.
-    laws: tuple[str, ...] = parameter((DRAWN_LAW,), "normal-<std> or uniform-<half width>.")
+    laws: tuple[str, ...] = parameter((DRAWN_LAW,), "Such as normal-0.2, uniform-1, correlation-1.")
     validation_rows: int | None = parameter(100_000, "Compare candidates, at most.", at_least=1)
     largest_factors: tuple[float, ...] = parameter((), "Largest bandwidth factors of more fits.")
     regularizations: tuple[float, ...] = parameter(_REGULARIZATIONS, "Regularizations λ to try.")

@@ -119,8 +119,11 @@ def test_pairs_depend_on_names_alone():
     assert not np.array_equal(made_up.planar_of_seed("grid", 4)[0], train)
     X = made_up.bimodal_training_pairs(30, 2)[0]
     assert not np.isin(made_up.bimodal_held_out_pairs(2, 40)[0], X).any()
-    with pytest.raises(ValueError, match="cauchy-1"):
-        gaussian_random_pairs(1, 0, "cauchy-1")
+    uniform = gaussian_random_pairs(1, 3, "correlation-1").correlation[1, 0]
+    assert np.tanh(uniform) == pytest.approx(strong.correlation[1, 0])
+    for law in ("cauchy-1", "correlation-2"):
+        with pytest.raises(ValueError, match=law):
+            gaussian_random_pairs(1, 0, law)
 
 
 @pytest.mark.parametrize("x", [1.0, 0.0, 0.45])

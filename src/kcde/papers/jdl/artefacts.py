@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from kcde import metrics as names
-from kcde.data.names import DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
+from kcde.data.names import CORRELATION, DRAWN_LAW, FACTORS, LAWS, NORMAL, parsed_law
 from kcde.evidence import verdicts
 from kcde.experiments._embedding import BANDWIDTH_FACTORS
 from kcde.metrics import CANONICAL_CORRELATION, INDEPENDENCE_LOSS, SECOND_MOMENT_LOSS
@@ -250,7 +250,7 @@ def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     tidied = {}
     for law, own in found.items():
         kind, size = parsed_law(law)
-        named = f"s = {size:g}" if kind == NORMAL else "uniform"
+        named = {NORMAL: f"s = {size:g}", CORRELATION: "ρ uniform"}.get(kind, "uniform")
         tidied[named] = claims.tidy(own, claims.MOMENTS)
     return tidied
 
