@@ -711,10 +711,7 @@ def _check_arguments(X, max_rank, store, pivots, rng):
     if X.ndim != 2 or not X.shape[0]:
         raise ValueError(f"X must have shape (n, d) with n at least 1; got {tuple(X.shape)}")
     if max_rank is not None and not 1 <= max_rank <= X.shape[0]:
-        raise ValueError(
-            f"max_rank must be between 1 and the {X.shape[0]} rows of X; got {max_rank}: "
-            "ask for fewer pivots or give more rows"
-        )
+        raise ValueError(f"max_rank must be from 1 to the {X.shape[0]} rows of X; got {max_rank}")
     if pivots not in RULES:
         raise ValueError(f"pivots must be one of {', '.join(RULES)}; got {pivots!r}")
     if pivots == "rpcholesky" and rng is None:

@@ -61,7 +61,6 @@ def generator(random_state: object) -> np.random.Generator:
     """Return the source of draws: a numpy Generator as it is, or that of a whole number."""
     whole = isinstance(random_state, Integral) and random_state >= 0
     if not whole and not isinstance(random_state, np.random.Generator):
-        raise ValueError(
-            f"random_state must be a whole number or a numpy Generator; got {random_state!r}"
-        )
+        wanted = "a whole number or a numpy Generator"
+        raise ValueError(f"random_state must be {wanted}; got {random_state!r}")
     return np.random.default_rng(random_state)

@@ -1,7 +1,4 @@
-"""What every conditional density promises, and every estimator of expectations by weights on y.
-
-A new file in `estimators/` takes part by itself.
-"""
+"""What every conditional density promises, and every estimator of expectations by weights on y."""
 
 import numpy as np
 import pytest

@@ -70,10 +70,3 @@ def test_imports_within_functions_count_and_relative_ones_are_refused(tmp_path):
     assert provenance.closure("kcde.near", root=root) == {"kcde"} | needed
     with pytest.raises(ValueError, match=r"apart\.py, line 1"):
         provenance.closure("kcde.apart", root=root)
-
-
-def test_what_is_not_there_is_named():
-    with pytest.raises(ValueError, match=r"kcde\.nowhere"):
-        provenance.digest("kcde.nowhere")
-    with pytest.raises(ValueError, match="`NADE`"):
-        provenance.estimator_module("NADA")

@@ -96,8 +96,6 @@ def subsample(pairs: tuple, n: int, number: int, test_rows: int) -> Split:
 def _by_day(data: Dataset) -> pd.DataFrame:
     """Return y with the dates as index, NaN where the file has a code for a missing value."""
     if data.X.shape[1] != 1 or np.any(np.diff(data.X[:, 0]) <= 0):
-        raise ValueError(
-            f"data set {data.name} must have the date as its only x, in ascending order"
-        )
+        raise ValueError(f"{data.name} must have the date as its only x, in ascending order")
     values = pd.DataFrame(data.Y, data.X[:, 0].astype(np.int64))
     return values.mask(values.isin(MISSING))

@@ -132,9 +132,7 @@ class Conformal(Wrapper):
         tails(level)
         rank = np.searchsorted(self.levels_, level - _ROUNDING)
         if rank == len(self.scores_):
-            raise ValueError(
-                f"the calibration rows bound no level above {self.levels_[-1]:.3g}; got {level}: "
-                "fit with a larger share of them, or more rows or groups"
-            )
+            said = f"the calibration rows bound no level above {self.levels_[-1]:.3g}; got {level}"
+            raise ValueError(f"{said}: fit with a larger share of them, or more rows or groups")
         half = min(self.scores_[rank], 0.5 * (1.0 - 1e-12))
         return self.estimator_.quantile(X, [0.5 - half, 0.5 + half])

@@ -89,10 +89,8 @@ class ConditionalFlow(CommonOptions, Pushforward):
         held = np.isin(np.arange(n), folds[0])
         trained, best, self.cv_results_ = choose(tried, *problem, held, most_steps)
         if not np.isfinite(self.cv_results_["score"]).any():
-            raise FloatingPointError(
-                f"no candidate of {type(self).__name__} has a finite held-out likelihood; give "
-                "smaller learning rates, and bring x and y to unit scale"
-            )
+            remedy = "give smaller learning rates, and bring x and y to unit scale"
+            raise FloatingPointError(f"no candidate has a finite held-out likelihood; {remedy}")
         self.hidden_units_, self.blocks_, self.learning_rate_ = candidates[best]
         self.steps_ = trained.steps
         return trained

@@ -203,10 +203,8 @@ class KCEF(CommonOptions, ExponentialFamily):
         ]
         highest, outside = (xp.max(values, axis=1) for values in at)
         if bool(xp.any(outside > highest - _NEGLIGIBLE)):
-            raise FloatingPointError(
-                f"the density has mass beyond {lower:.3g} and {upper:.3g}, far from the "
-                "data: give a smaller bandwidth_y"
-            )
+            far = f"beyond {lower:.3g} and {upper:.3g}, far from the data"
+            raise FloatingPointError(f"the density has mass {far}: give a smaller bandwidth_y")
 
     def _choose(self, X, Y):
         given = self._given()
@@ -245,9 +243,7 @@ class KCEF(CommonOptions, ExponentialFamily):
         """Complete what is given by the rule; return that and `cv_results_`."""
         checks.choice("selection", self.selection, rules.RULES)
         if self.selection != "score" and Y.shape[1] != 1:
-            raise ValueError(
-                f"selection {self.selection!r} needs one-dimensional y; got d_y = {Y.shape[1]}"
-            )
+            raise ValueError(f"selection {self.selection!r} needs one y; got {Y.shape[1]}")
         return rules.RULES[self.selection](self, X, Y, folds, given)
 
     def score_matching_loss(self, X, Y) -> float:

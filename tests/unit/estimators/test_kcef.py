@@ -54,7 +54,7 @@ def test_one_bandwidth_by_held_out_likelihood(pairs, monkeypatch):
     i, j = np.unravel_index(expected.argmax(), expected.shape)
     assert set(model.bandwidth_x_) == set(model.bandwidth_y_) == {sigmas[i]}
     assert model.regularization_ == path[j]
-    with pytest.raises(ValueError, match="needs one-dimensional y"):
+    with pytest.raises(ValueError, match="needs one y"):
         KCEF(selection="shared-likelihood").fit(X, np.hstack([Y, Y]))
 
 

@@ -69,25 +69,6 @@ def test_density_equals_a_naive_loop_over_each_order(triples):
     np.testing.assert_allclose(np.diagonal(shared), fitted.log_density(X[:2], Y[:2]), rtol=1e-10)
 
 
-def test_samples_have_the_moments_of_the_density(rng):
-    X = rng.standard_normal((50, 1))
-    Y = np.hstack([X, X**2]) + 0.5 * rng.standard_normal((50, 2))
-    model, x, axis = NADE(**QUICK).fit(X, Y), X[:1], np.linspace(-12, 12, 401)
-    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    density = np.exp(model.log_density_at(grid)(x))[0] * (axis[1] - axis[0]) ** 2
-    assert density.sum() == pytest.approx(1.0, abs=1e-4)
-
-    def moments(y):
-        return np.column_stack([y, y**2, y[:, 0] * y[:, 1]])
-
-    draws = moments(model.sample(x, 20_000, rng)[0])
-    tolerance = 5 * draws.std(axis=0) / 20_000**0.5
-    assert (np.abs(draws.mean(axis=0) - density @ moments(grid)) < tolerance).all()
-    expected = model.conditional_expectation(moments, np.vstack([x, X[:2]]))
-    assert (np.abs(expected[0] - density @ moments(grid)) < tolerance).all()
-    np.testing.assert_array_equal(model.conditional_expectation(moments, X[:2]), expected[1:])
-
-
 def some_network(d_x, d_y, rng):
     """Parameters of a network whose outputs matter, and their shape."""
     Y = rng.standard_normal((d_y, 9))

@@ -194,14 +194,6 @@ def test_other_rows_are_random(X):
     np.testing.assert_array_equal(rows, expected)
 
 
-@pytest.mark.parametrize("most", [0, -5])
-def test_fewer_than_one_row_are_refused(most):
-    with pytest.raises(ValueError, match="tuning_rows"):
-        drawn(grid(30, 21), most)
-    with pytest.raises(ValueError, match="tuning_rows"):
-        selection.subsample(100, most, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize(
     ("group", "environment", "expected"),
     [
@@ -241,5 +233,3 @@ def test_the_largest_that_fits_is_named_and_fits(monkeypatch):
     largest = int(re.search(r"fits is (\d+)", str(refused.value))[1])
     assert 8 * numbers(largest) <= 123_456_789 < 8 * numbers(largest + 1)
     memory.require_memory(np.ones(1), "the fit", largest, numbers)
-    with pytest.raises(memory.InsufficientMemory):
-        memory.require_memory(np.ones(1), "the fit", largest + 1, numbers)

@@ -104,10 +104,8 @@ def solve_two_multipliers(
     if residual <= _ROUNDING:
         solution = dual.primal(point), "optimal", residual, iteration
         return ConstrainedSolution(*solution, point.multipliers)
-    raise FloatingPointError(
-        f"the two-multiplier dual stopped early: residual {residual:.3g}; raise the regularization "
-        "or loosen the tolerance"
-    )
+    said = f"the two-multiplier dual stopped early: residual {residual:.3g}"
+    raise FloatingPointError(f"{said}; raise the regularization or loosen the tolerance")
 
 
 class _Point(NamedTuple):

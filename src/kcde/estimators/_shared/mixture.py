@@ -359,10 +359,9 @@ def _reject(weights, centres, sigma, n_samples: int, rng: np.random.Generator) -
     kept, proposed, count = [], 0, 0
     while count < n_samples:
         if proposed > _MOST_PROPOSALS:
-            raise FloatingPointError(
-                f"{count} of {proposed} proposals were accepted: the weights cancel each other; "
-                'raise output_regularization, or take weights="clipped"'
-            )
+            said = f"{count} of {proposed} proposals were accepted: the weights cancel each other"
+            remedy = 'raise output_regularization, or take weights="clipped"'
+            raise FloatingPointError(f"{said}; {remedy}")
         size = max(256, 2 * n_samples)
         which = rng.choice(len(weights), size, p=positive / positive.sum())
         points = centres[which] + sigma * rng.standard_normal((size, centres.shape[1]))

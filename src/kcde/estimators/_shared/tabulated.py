@@ -104,10 +104,8 @@ class _Table:
         log_density = self._at_nodes(at, X)
         largest = np.max(log_density, axis=1, keepdims=True)
         if not np.all(np.isfinite(largest)):
-            raise FloatingPointError(
-                "at some x the density is zero on the whole range of y; keep to x near the "
-                "training rows"
-            )
+            said = "at some x the density is zero on the whole range of y"
+            raise FloatingPointError(f"{said}; keep to x near the training rows")
         density = np.exp(log_density - largest)
         shape = (len(density), len(panels), NODES_PER_PANEL)
         masses = (density * panels.weights).reshape(shape).sum(axis=2)
