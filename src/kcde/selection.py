@@ -39,10 +39,9 @@ def grouped_kfold(labels: np.ndarray, folds: int, rng: np.random.Generator) -> l
     """
     count = int(np.max(labels, initial=-1)) + 1
     if count < folds:
-        raise ValueError(
-            f"{folds}-fold cross-validation that keeps groups together needs at least {folds} "
-            f"groups; got {count}"
-        )
+        wanted = f"{folds}-fold cross-validation that keeps groups together needs at least {folds}"
+        remedy = "give more groups, or leave them out (group_copies=False of KEF)"
+        raise ValueError(f"{wanted} of them; got {count}: {remedy}")
     return [np.flatnonzero(np.isin(labels, part)) for part in kfold(count, folds, rng)]
 
 
@@ -55,7 +54,8 @@ def complement(held_out: np.ndarray, n: int) -> np.ndarray:
 
 def subsample(n: int, most: int | None, rng: np.random.Generator) -> np.ndarray:
     """Return at most `most` of range(n), sorted; all where `most` is None or not below n."""
-    _require_some(most)
+    if most is not None and most < 1:
+        raise ValueError(f"tuning_rows must be a whole number from 1 on, or None; got {most}")
     if most is None or most >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, size=most, replace=False))
@@ -67,17 +67,8 @@ def tuning_rows(X: np.ndarray, most: int | None, rng: np.random.Generator) -> np
     Random ones; but of a grid of inputs contiguous blocks, because random rows of it are a coarser
     grid, on which no short bandwidth can be seen to be best.
     """
-    _require_some(most)
     cells = None if most is None or most >= len(X) else _cells(X, most)
     return subsample(len(X), most, rng) if cells is None else _blocks(cells, most, rng)
-
-
-def _require_some(most: int | None) -> None:
-    if most is not None and most < 1:
-        raise ValueError(
-            f"at most {most} rows can choose nothing: set tuning_rows to a whole number from 1, or "
-            "None for all rows"
-        )
 
 
 def _cells(X: np.ndarray, most: int) -> np.ndarray | None:

@@ -59,11 +59,13 @@ class ParquetRows:
         if not self._path.exists():
             raise FileNotFoundError(f"there is no file or folder {path}")
         try:
+            from pandas import DataFrame
             from pyarrow import dataset, types
         except ModuleNotFoundError as error:
             needed = "Parquet files need pyarrow: pip install 'kcde[parquet]'"
             raise ModuleNotFoundError(needed) from error
         self._data = dataset.dataset(self._path, format="parquet")
+        self.given = DataFrame(columns=list(x)), np.empty(0)
         options = dataset.ParquetFragmentScanOptions(pre_buffer=False)
         self._how = {"columns": self._names, "fragment_scan_options": options, **_AHEAD}
         known = self._data.schema

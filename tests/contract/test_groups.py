@@ -103,7 +103,11 @@ def test_groups_of_one_row_are_no_groups_and_larger_ones_are_not(name):
     "groups", [np.arange(10), np.zeros((60, 1)), [None] + ["a"] * 59, np.zeros(60)]
 )
 def test_groups_that_cannot_be_used_are_refused(groups):
-    X, Y, _ = visits()
+    X, Y, person = visits()
+    with pytest.raises(ValueError, match=r"one in 30 rows.* 3 where Stacked"):
+        kcde.Stacked([LSCDE(), LSCDE(0.5)]).fit(X, Y, groups=person % 2)
+    with pytest.raises(ValueError, match="at least 5 of them; got 4: give more"):
+        kcde.Quantiles(kcde.JDL(regularization=None)).fit(X, Y, groups=person % 4)
     model = LSCDE()
     with pytest.raises(ValueError, match="groups"):
         model.fit(X, Y, groups=groups)

@@ -61,6 +61,10 @@ def test_y_of_one_dimension_series_and_data_frames_are_the_same(name, pairs):
             np.testing.assert_array_equal(model.log_density_at(kind[:3])(frame[:2]), shared)
         assert model.score(frame, kinds[1]) == pytest.approx(expected.mean())
         assert model.mean(frame).shape == (30, 1)
+        assert model.quantile(frame[:2], []).shape == (2, 0)
+    for f in (lambda y: y[:, 0], lambda y: 1.0, lambda y: y[:3]):
+        with pytest.raises(ValueError, match=r"f must map \(k, 1\) to \(k, q\); got "):
+            model.conditional_expectation(f, frame[:2])
 
 
 @pytest.mark.parametrize("estimator", EVERYTHING)
@@ -172,6 +176,9 @@ def test_names_of_columns_are_kept_and_others_refused(estimator, pairs):
     frame = pd.DataFrame(X, columns=["warmth", "damp"])
     model = clone(estimator).fit(frame, target)
     assert list(model.feature_names_in_) == ["warmth", "damp"]
+    if hasattr(model, "given_y"):
+        other = clone(estimator).fit(frame, frame[["damp"]]).given_y()
+        assert [*other.feature_names_in_, *other.mean(frame[["damp"]])] == ["damp", *frame]
     ask = model.predict_proba if estimator.tags.target == "binary" else model.mean
     np.testing.assert_array_equal(ask(frame[:4]), ask(X[:4]))
     for other in (frame[["damp", "warmth"]], frame.rename(columns={"damp": "wind"})):

@@ -77,12 +77,14 @@ def test_what_exponential_families_have_beside_it_keeps_to_the_units(name, pairs
         assert (np.abs(away) < 6.0 * there.std(other[:2])).all()
 
 
-def test_the_box_of_cdo_is_in_the_units_of_the_rows(pairs):
+def test_the_box_of_cdo_is_in_the_units_of_the_rows(pairs, caplog):
     X, Y = pairs
     given = dict.fromkeys(("bandwidth_x", "bandwidth_y", "output_regularization"), 0.5)
     given |= {"regularization": 0.01, "weights": "signed"}
     here = CDO(**given, reference_box=(-2.0, 2.0)).fit(X, Y)
     there = CDO(**given, reference_box=(-0.2, 0.2)).fit(X * [1e3, 1.0], Y / 10.0)
+    CDO(**given, reference_box=(-0.1, 0.1)).fit(X, 7.0 * Y)
+    assert "reference box from [-0.1] to [0.1]" in caplog.text
     np.testing.assert_allclose(there.mean(X * [1e3, 1.0]), here.mean(X) / 10.0)
     np.testing.assert_allclose(np.ptp(there._units.restore(there.reference_)), 0.4)
 

@@ -196,6 +196,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
 
         There are at most as many folds as groups.
         """
+        checks.whole("folds", folds, 2)
         if self._labels is None:
             return kfold(len(rows), folds, rng)
         found, labels = np.unique(self._labels[rows], return_inverse=True)

@@ -79,20 +79,22 @@ def _densities(A, B, sigma: np.ndarray):
     return values
 
 
-def make_reference(Y, reference, box) -> Reference:
+def make_reference(Y, reference, box, units=None) -> Reference:
     """Return the reference of two hyper-parameters of `CDO` for training y (n, d_y).
 
-    Warns where it misses some of them.
+    Warns where it misses some of them. The box is in the units that y had before `units`.
     """
     values = to_numpy(Y)
-    lower, upper = _checked_box(box, values)
+    lower, upper = given = _checked_box(box, values)
+    if units is not None and box is not None:
+        lower, upper = ((end - units.mean_y) / units.std_y for end in given)
     counts = _counts(reference, values.shape[1])
     axes = [np.linspace(*ends) for ends in zip(lower, upper, counts, strict=True)]
     if outside := np.mean(np.any((values < lower) | (values > upper), axis=1)):
         log.warning(
             "%.3g%% of the training y lie outside the reference box from %s to %s, where the "
             "estimate cannot reach them: widen reference_box",
-            *(100.0 * outside, lower.tolist(), upper.tolist()),
+            *(100.0 * outside, *(end.tolist() for end in given)),
         )
     return Reference(axes, array_namespace(Y))
 
@@ -549,8 +551,9 @@ class CDO(CommonOptions, mixture.SignedMixture):
         Points of the grid in every dimension, or one number per dimension. None: 200 for d_y = 1,
         about 900 in all for more.
     reference_box
-        (lower, upper) of the grid in the units of y, numbers or one per dimension. None: the range
-        of the training y, widened by a tenth of it on each side.
+        (lower, upper) of the grid in the units of y, numbers or one per dimension; inside
+        `Standardised` these are standard deviations from the mean. None: the range of the training
+        y, widened by a tenth of it on each side.
     weights
         "clipped": negative weights set to zero, the others divided by their sum. "signed": as
         published. "projected": the non-negative mixture nearest in L2, divided by its sum.
@@ -616,10 +619,7 @@ class CDO(CommonOptions, mixture.SignedMixture):
 
     def _fit(self, X, Y):
         self._check_parameters()
-        box, units = self.reference_box, self._units
-        if units is not None and box is not None:
-            box = [(np.asarray(end) - units.mean_y) / units.std_y for end in box]
-        self._reference = make_reference(Y, self.reference, box)
+        self._reference = make_reference(Y, self.reference, self.reference_box, self._units)
         self.cv_results_ = {}
         self._groups = Groups(X, Y)
         self.n_distinct_, self.reference_ = len(self._groups.counts), self._reference.points

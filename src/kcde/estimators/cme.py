@@ -7,7 +7,7 @@ import numpy as np
 from kcde.arrays import array_namespace, cholesky, solve_triangular, take_block, take_rows, to_numpy
 from kcde.estimators._low_rank import constraints
 from kcde.estimators._low_rank.base import LowRankConditional
-from kcde.estimators._low_rank.basis import GaussianPairBases, Projection, check_values
+from kcde.estimators._low_rank.basis import GaussianPairBases, Projection
 from kcde.estimators._shared import checks
 from kcde.linalg import nonnegative_least_squares
 
@@ -95,7 +95,7 @@ class CME(GaussianPairBases, LowRankConditional):
 
     def project(self, f):
         """Return Q_Yᵀ f(Y_P): f counts at the pivots alone; m_Y² q multiplications."""
-        values = check_values(f, self.support_)
+        values = f(self.support_)
         zero = array_namespace(values).zeros(values.shape[1], dtype=values.dtype)
         return Projection(zero, self.basis_y_.on_pivots.T @ values, f)
 
@@ -197,9 +197,7 @@ def project_on_simplex(K, target) -> constraints.ConstrainedSolution:
         multipliers = _multipliers(p, K, pull)
     residual = max(-multipliers.min(), np.abs(multipliers[p > 0.0]).max())
     if not residual <= _ROUNDING:
-        raise FloatingPointError(
-            f"constrained weights have a residual of {residual:.3g}: {_REMEDY}"
-        )
+        raise FloatingPointError(f"weights have a residual of {residual:.3g}: {_REMEDY}")
     return constraints.ConstrainedSolution(xp.asarray(p), "optimal", float(residual), systems)
 
 

@@ -3,6 +3,8 @@
 from copy import copy
 from typing import ClassVar
 
+import numpy as np
+
 from kcde.arrays import array_namespace
 from kcde.estimators._low_rank import constraints
 from kcde.estimators._low_rank.base import LowRankConditional, Summary
@@ -128,6 +130,9 @@ class JointDistribution(LowRankConditional):
         if units is not None:
             units = Units.of(units.mean_y, units.std_y, units.mean_x, units.std_x)
         other._open(units, other.basis_y_.points)
+        other._output_names = list(getattr(self, "feature_names_in_", ())) or None
+        if self._output_names is not None:
+            other.feature_names_in_ = np.array(self._output_names, dtype=object)
         return other
 
     @staticmethod

@@ -179,12 +179,16 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
 
 def _binary(X, y):
     """Return the two classes and which rows are of the second, shape (n,), as 0.0 and 1.0."""
+    from pandas import isna
+
     labels = to_numpy(y) if hasattr(y, "dtype") else np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (X.shape[0],):
         raise ValueError(f"y must have shape ({X.shape[0]},); got shape {labels.shape}")
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+    # Beside text, a list's None or NaN would become text.
+    missing = isna(labels if hasattr(y, "dtype") else np.asarray(y, dtype=object))
+    if missing.any() or (labels.dtype.kind == "f" and np.isinf(labels).any()):
         raise ValueError(f"y, shape {labels.shape}, has NaN or infinite values; drop those rows")
     classes = np.unique(labels)
     if len(classes) != 2:
@@ -263,7 +267,5 @@ def newton(loss: LogisticLoss, start) -> tuple:
                 break
         c, f, value = c + size * step, f + size * direction, trial
         gradient = loss.gradient(c, f)
-    raise FloatingPointError(
-        f"Newton's method stopped early: status iteration limit, residual {residual:.3g} after "
-        f"{_STEPS} steps; raise the regularization"
-    )
+    said = f"status iteration limit, residual {residual:.3g} after {_STEPS} steps"
+    raise FloatingPointError(f"Newton's method stopped early: {said}; raise the regularization")

@@ -384,9 +384,7 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
         """
         self._reset()
         self._fit_source(rows)
-        self._record_input(None, *rows.take(np.arange(1)))
-        self._n_fitted = len(rows)
-        self._open(None)
+        self._open_rows(rows)
         return self
 
     def _fit(self, X, Y):

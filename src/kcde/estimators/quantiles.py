@@ -156,9 +156,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
             fitted = clone(self.estimator_)
             blocks = ((units.x(X), units.y(Y)) for X, Y in rows.blocks())
             self._keep(fitted, fitted._fit_blocks(few, blocks, self._functions))
-        self._record_input(None, *first)
-        self._n_fitted = len(rows)
-        self._open(units)
+        self._open_rows(rows, units)
         return self
 
     def _require_usable(self) -> None:

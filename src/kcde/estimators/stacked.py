@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from kcde.arrays import to_numpy
-from kcde.estimators._shared import checks
 from kcde.estimators._shared.distribution import crps_by_draws
 from kcde.estimators._shared.rows import about_rows, by_blocks
 from kcde.estimators._shared.tabulated import increasing_root
@@ -118,7 +117,6 @@ class Stacked(CommonOptions, ConditionalDensity):
         count, n = len(self.estimators), len(Y)
         if not count:
             raise ValueError("give at least one of the estimators")
-        checks.whole("folds", self.folds, 2)
         if self.weights is None and count > 1:
             held_out = np.empty((n, count))
             for fold in self._kfold(np.arange(n), self.folds, rng_of("stacked", self.random_state)):

@@ -17,12 +17,11 @@ _LARGEST_DIFFERENCED = 1e8  # half a square, of which rounding takes 2e-8
 
 def as_bandwidths(bandwidth, dimension: int, name: str = "bandwidth") -> np.ndarray:
     """Return one standard deviation a dimension, or raise `ValueError` that names the argument."""
-    values = np.asarray(bandwidth, dtype=np.float64)
-    if values.ndim > 1 or (values.ndim == 1 and values.shape != (dimension,)):
-        raise ValueError(
-            f"{name} must be a number or one per dimension, shape ({dimension},); "
-            f"got shape {values.shape}"
-        )
+    values = np.asarray(bandwidth)
+    if values.dtype.kind not in "iuf" or values.shape not in ((), (dimension,)):
+        wanted = f"a number or one per dimension, shape ({dimension},)"
+        raise ValueError(f"{name} must be {wanted}; got {bandwidth!r}")
+    values = values.astype(np.float64)
     if not np.all(np.isfinite(values) & (values > 0)):
         raise ValueError(f"{name} must be positive and finite; got {bandwidth}")
     if not np.all((values >= SMALLEST_BANDWIDTH) & (values <= LARGEST_BANDWIDTH)):

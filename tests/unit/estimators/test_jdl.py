@@ -122,8 +122,8 @@ def test_what_cannot_be_learnt_evaluated_or_drawn_is_said(many, monkeypatch):
     with pytest.raises(ValueError, match="rows of X coincide"):
         JDL().fit(np.ones_like(X), Y)
     model = JDL(1.0, 1.0).fit(X, Y)
-    with pytest.raises(ValueError, match="f must map"):
-        model.conditional_expectation(lambda y: y[:, 0], X[:3])
+    with pytest.raises(ValueError, match="indicator must map"):
+        model.conditional_probability(lambda y: True, X[:3])
     smooth = SmoothedJDL(1.0, 0.8, 1e-3, 0.3).fit(X, Y)
     monkeypatch.setattr(JDL, "weights", lambda self, X: -np.ones((len(X), 600)))
     for call in (lambda: model.sample(X[:1], 2, 0), lambda: smooth.log_density(X[:1], Y[:1])):

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -37,7 +38,10 @@ def test_bad_input_and_an_early_stop_are_named(labelled, monkeypatch):
     X, y = labelled
     model = KernelLogisticRegression(1.0, 1e-6)
     nan = np.where(y == 1, np.nan, 0.0)
-    for labels, named in ((X[:, 0], "classes; got 300"), (y[1:], "shape"), (nan, "NaN")):
+    text = [None, *np.where(y[1:], "a", "b")]
+    missing = nan, text, [np.nan, *text[1:]], pd.Series(text, dtype="string")
+    wrong = [(X[:, 0], "classes; got 300"), (y[1:], "shape"), *((each, "NaN") for each in missing)]
+    for labels, named in wrong:
         with pytest.raises(ValueError, match=named):
             model.fit(X, labels)
     with pytest.raises(ValueError, match="regularization"):

@@ -313,6 +313,8 @@ def test_rows_in_blocks_give_the_fit_of_all(table, parquet, tmp_path):
         found = LikelihoodKCEF(**GIVEN).fit_rows(rows)
         np.testing.assert_allclose(found.log_density(X, Y), whole.log_density(X, Y), atol=1e-5)
         assert (len(rows), found._n_fitted, found.n_features_in_) == (700, 700, 2)
+        assert found.predict(X).ndim == found.std(X).ndim == rows.given[1].ndim
+    assert list(found.feature_names_in_) == ["a", "b"]
 
 
 def test_a_stage_of_more_rows_ends_at_the_same_solution(table, monkeypatch):

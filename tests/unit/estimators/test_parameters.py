@@ -10,9 +10,9 @@ from kcde import memory
 
 WRONG = [
     (kcde.CDO, {"bandwidth_x": 0.0}, {"bandwidth_y": [1.0, 1.0]}, {"regularization": -1.0}),
-    (kcde.CDO, {"kernel_x": "cauchy"}),
+    (kcde.CDO, {"kernel_x": "cauchy"}, {"kernel_x": ["laplace"]}, {"bandwidth_x": "wide"}),
     (kcde.CDO, {"reference": 1}, {"reference_box": (2.0, -2.0)}, {"reference_box": 3.0}),
-    (kcde.CDO, {"tuning_rows": 1}),
+    (kcde.CDO, {"tuning_rows": 1}, {"folds": "five"}, {"reference_box": ("low", "high")}),
     (kcde.CME, {"constrained": "tightened"}),
     (kcde.ConditionalRealNVP, {"hidden_units": 0}, {"learning_rate": -1.0}),
     (kcde.ConditionalRealNVP, {"steps": [9, 0], "learning_rate": [0.1, 0.1]}),

@@ -96,20 +96,22 @@ def test_groups_are_on_one_side_of_the_choice(monkeypatch):
 def test_rows_in_blocks_give_the_fit_of_all(inner, tmp_path):
     X, y = pairs(300)
     people, path = np.arange(300) // 5, tmp_path / "rows.parquet"
-    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y}).to_parquet(path)
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
+    frame.to_parquet(path)
+    X = frame[["a", "b"]]
     whole = Quantiles(inner).fit(X, y, people)
-    for rows in (ArrayRows(X, y, block=64), ParquetRows(path, ["a", "b"], "y", block=128)):
+    for rows in (ArrayRows(X, frame["y"], 64), ParquetRows(path, ["a", "b"], "y", block=128)):
         found = Quantiles(inner).fit_rows(rows, people)
         chosen, again = whole.estimator_.get_params(), found.estimator_.get_params()
         for name in {"bandwidth_x", "bandwidth_y", "regularization"} & chosen.keys():
             np.testing.assert_allclose(again[name], chosen[name])
         assert found.brier_score_ == pytest.approx(whole.brier_score_)
-        assert (found._n_fitted, found.n_features_in_) == (300, 2)
+        assert (found._n_fitted, *found.feature_names_in_) == (300, "a", "b")
         np.testing.assert_allclose(found.thresholds_, whole.thresholds_, atol=1e-12)
         for p in (0.3, [0.05, 0.5, 0.95]):
             np.testing.assert_allclose(found.quantile(X, p), whole.quantile(X, p), atol=1e-7)
         np.testing.assert_allclose(found.cdf(X, y), whole.cdf(X, y), atol=1e-7)
-        np.testing.assert_allclose(found.predict(X)[:, 0], whole.predict(X), atol=1e-7)
+        np.testing.assert_allclose(found.predict(X), whole.predict(X), atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", [JPDL, JDL, CME])
@@ -121,7 +123,7 @@ def test_all_rows_count_where_few_choose_pivots(kind, monkeypatch):
     whole = Quantiles(inner, choose=False).fit(X, y)
     monkeypatch.setattr(quantiles, "_TUNING_ROWS", 400)
     found = Quantiles(inner, choose=False).fit_rows(ArrayRows(X, y, block=500))
-    np.testing.assert_allclose(found.predict(X)[:, 0], whole.predict(X), atol=1e-6)
+    np.testing.assert_allclose(found.predict(X), whole.predict(X), atol=1e-6)
     np.testing.assert_allclose(found.cdf(X, y), whole.cdf(X, y), atol=1e-6)
     np.testing.assert_allclose(found.thresholds_, whole.thresholds_)
 

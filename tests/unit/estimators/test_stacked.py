@@ -50,6 +50,7 @@ def test_the_weights_are_of_rows_that_folds_hold_out(pairs):
 
 def test_density_distribution_and_moments_are_of_the_mixture(fitted, pairs):
     X, Y = pairs[0][:3], pairs[1][:3]
+    assert fitted.quantile(X, []).shape == (3, 0)
     parts = [Defensive(each, 0.1).fit(*pairs) for each in PARTS[:2]]
     parts.append(Defensive(PARTS[2], 0.1).fit(None, pairs[1]))
     inputs, weights = (X, X, X[:, :0]), (0.25, 0.5, 0.25)

@@ -447,11 +447,16 @@ _SAY_AFTER = 10.0  # seconds between lines of progress
 
 
 class ArrayRows:
-    """Pairs of arrays, or of memory maps, of which a block at a time is read."""
+    """Pairs of arrays, memory maps or frames, of which a block at a time is read.
+
+    `given` has the names and shapes of x and y that a model fitted to the rows keeps.
+    """
 
     def __init__(self, X, Y, block: int = BLOCK):
         check_same_length(X, Y)
-        self._X, self._Y, self._block = X, Y, block
+        self.given, self._block = (X, Y), block
+        self._X = check_rows("X", X) if hasattr(X, "iloc") else X
+        self._Y = check_rows("Y", Y, vector=True) if hasattr(Y, "iloc") else Y
 
     def __len__(self) -> int:
         return self._X.shape[0]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 
 from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
-from kcde.estimators._low_rank.basis import Basis, Projection, check_values
+from kcde.estimators._low_rank.basis import Basis, Projection
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.rows import RowChecks, check_not_constant, check_pairs, drawn_places
 from kcde.estimators._shared.threads import thread_limit
@@ -194,7 +194,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         basis_x, basis_y = self.make_basis_x(few[0]), self.make_basis_y(few[1])
         xp, m = array_namespace(*few), basis_x.rank
         products = of_f = 0.0
-        width = 2 * (m + basis_y.rank) + check_values(f, few[1][:1, :]).shape[1]
+        width = 2 * (m + basis_y.rank) + f(few[1][:1, :]).shape[1]
         for X, Y in blocks:
             for rows in row_blocks(Y.shape[0], width, like=Y):
                 x, y = X[rows, :], Y[rows, :]

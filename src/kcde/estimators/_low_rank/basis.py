@@ -284,23 +284,15 @@ def centred_mean_of(f: Callable, basis: Basis) -> Projection:
     f maps (k, d) to (k, q).
     """
     xp = array_namespace(basis.points)
-    width = check_values(f, basis.points[:1, :]).shape[1]
+    width = f(basis.points[:1, :]).shape[1]
     total = xp.zeros(width, dtype=basis.points.dtype)
 
     def values(rows):
         nonlocal total
-        found = check_values(f, basis.points[rows, :])
+        found = f(basis.points[rows, :])
         total = total + xp.sum(found, axis=0)
         return xp.concat([found, xp.ones((found.shape[0], 1), dtype=found.dtype)], axis=1)
 
     products = basis.mean_coordinates(values, width + 1) @ basis.rotation
     mean = total / basis.points.shape[0]
     return Projection(mean, (products[:-1, :] - mean[:, None] * products[-1:, :]).T, f)
-
-
-def check_values(f: Callable, Y):
-    """Return f(Y), shape (k, q); raise `ValueError` if its shape is wrong."""
-    values = f(Y)
-    if values.ndim != 2 or values.shape[0] != Y.shape[0]:
-        raise ValueError(f"f must map (k, d_y) to (k, q); got {values.shape} from {Y.shape}")
-    return values

@@ -26,5 +26,5 @@ def whole(name: str, value, least: int = 1, *, optional: bool = False) -> None:
 
 def choice(name: str, value, choices) -> None:
     """Raise `ValueError` unless a parameter is one of several values."""
-    if value not in choices:
+    if value not in tuple(choices):
         raise ValueError(f"{name} must be one of {sorted(choices, key=str)}; got {value!r}")

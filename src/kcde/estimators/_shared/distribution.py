@@ -124,6 +124,8 @@ class Distribution(RowChecks):
         """
         p = check_probabilities("p", p)
         self._require_distribution()
+        if not p.size:
+            return X[:, :0]
         found = self._quantile(X, np.atleast_1d(p))
         return found if p.ndim else found[:, 0]
 
@@ -219,10 +221,8 @@ class Distribution(RowChecks):
         ends = to_numpy(self.quantile(X, _ENDS))
         labels = list(range(len(ends))) if labels is None else list(labels)
         if len(ends) > _MOST_CURVES or len(labels) != len(ends):
-            raise ValueError(
-                f"plot draws at most {_MOST_CURVES} x, with as many labels; got {len(ends)} x and "
-                f"{len(labels)} labels"
-            )
+            got = f"{len(ends)} x and {len(labels)} labels"
+            raise ValueError(f"plot draws at most {_MOST_CURVES} x with as many labels; got {got}")
         y = np.linspace(ends[:, 0].min(), ends[:, 1].max(), _POINTS)
         xp = array_namespace(X) if hasattr(X, "dtype") else np
         given = np.empty((1, 0)) if X is None else X
@@ -239,11 +239,9 @@ class Distribution(RowChecks):
     def _require_distribution(self) -> None:
         """Raise `ValueError` where there is no distribution function."""
         if self.n_outputs_ != 1:
-            raise ValueError(
-                f"cdf, quantile, interval and crps are of one y; this {type(self).__name__} was "
-                f"fitted to {self.n_outputs_}: draw with sample, and take shares or quantiles of "
-                "the draws"
-            )
+            said = "cdf, quantile, interval and crps are of one y"
+            remedy = "draw with sample, and take shares or quantiles of the draws"
+            raise ValueError(f"{said}; the fit is of {self.n_outputs_}: {remedy}")
 
     def _cdf(self, X, y):
         """Return P(Y ≤ y|x), shape (n,), for checked X (n, d_x) and y (n,)."""

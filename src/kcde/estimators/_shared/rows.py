@@ -81,10 +81,8 @@ def _of_pandas(name: str, table) -> np.ndarray:
     frame = table.to_frame() if table.ndim == 1 else table
     columns = zip(frame.columns, frame.dtypes, strict=True)
     if wrong := [str(column) for column, dtype in columns if dtype.kind not in _NUMERIC]:
-        raise ValueError(
-            f"{name} has columns that are not numbers: {', '.join(wrong)}; leave them out, or turn "
-            "them into numbers, as pandas.get_dummies does"
-        )
+        remedy = "leave them out, or make them numbers, as pandas.get_dummies does"
+        raise ValueError(f"{name} has columns that are not numbers: {', '.join(wrong)}; {remedy}")
     # Frames lie in memory by columns, and the order of sums is part of the last bits.
     return np.ascontiguousarray(table.to_numpy(dtype=np.float64, na_value=np.nan))
 
@@ -135,17 +133,17 @@ def check_pairs(X, Y, largest: float = LARGEST_VALUE, *, copy: bool = False):
 
 
 def names_of(Y) -> list[str] | None:
-    """Return the names of the columns of a data frame, None where there are not several in text."""
+    """Return the names of the columns of a data frame, None where they are not text."""
     names = list(getattr(Y, "columns", ()))
-    return names if len(names) > 1 and all(isinstance(name, str) for name in names) else None
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def check_names(Y, fitted: list | None) -> None:
     """Raise `ValueError` where a data frame has other columns than in `fit`, or in another order.
 
-    `fitted` is None where there was no data frame of several columns.
+    `fitted` is None where there was no data frame; a single column may have any name.
     """
-    if fitted is not None and list(getattr(Y, "columns", fitted)) != fitted:
+    if len(fitted or ()) > 1 and list(getattr(Y, "columns", fitted)) != fitted:
         raise ValueError(f"Y has columns {list(Y.columns)}, and had {fitted} in fit")
 
 
@@ -177,7 +175,8 @@ def group_labels(groups, n: int) -> np.ndarray:
     if missing := np.flatnonzero(labels < 0).tolist():
         raise ValueError(f"groups has no value in {len(missing)} row(s), the first {missing[0]}")
     if labels.max() == 0:
-        raise ValueError("groups are all the same, so that none can be held out: leave them out")
+        least = "at least 2 are needed, and 3 where Stacked or Conformal hold out one before"
+        raise ValueError(f"groups: there is one in {n} rows; {least}: give more, or leave them out")
     return labels
 
 
@@ -260,6 +259,14 @@ class RowChecks:
         self._output_names = names_of(outputs)
         given = outputs if hasattr(outputs, "ndim") else np.asarray(outputs)
         self._y_is_flat = given.ndim == 1
+
+    def _open_rows(self, rows, units: Units | None = None) -> None:
+        """End a fit to rows that are read in blocks: names and shapes are those of `rows.given`."""
+        first = rows.take(np.arange(1))
+        given, outputs = getattr(rows, "given", first)
+        self._record_input(given, *first)
+        self._n_fitted = len(rows)
+        self._open(units, outputs)
 
     def _scaled(self, points):
         """Return training rows of x or of y as they are fitted to."""

@@ -173,14 +173,29 @@ def _bring(model, units: Units | None, given: dict) -> None:
         given["X"] = model._check_features(given["X"])
     elif "Y" in given:
         given["Y"] = model._check_outputs(given["Y"])
+    for name in {"f", "indicator"} & given.keys():
+        given[name] = _checked(name, given[name], units)
     if units is None:
         return
     for name, to in {"X": units.x, "Y": units.y}.items():
         if name in given:
             given[name] = model._in_range(name, to(given[name]))
-    for name in ("f", "indicator"):
-        if name in given:
-            given[name] = partial(lambda function, Y: function(units.restore(Y)), given[name])
+
+
+def _checked(name: str, function: Callable, units: Units | None) -> Callable:
+    """Return a function of y in the units of the caller, which refuses values of a wrong shape."""
+
+    def of(Y):
+        values = function(Y if units is None else units.restore(Y))
+        values = values if hasattr(values, "shape") else array_namespace(Y).asarray(values)
+        shape, (k, d) = tuple(values.shape), Y.shape
+        right = shape in ((k,), (k, 1)) if name == "indicator" else shape[:-1] == (k,)
+        if not right:
+            wanted = "(k,)" if name == "indicator" else "(k, q)"
+            raise ValueError(f"{name} must map (k, {d}) to {wanted}; got {shape} from {(k, d)}")
+        return values
+
+    return of
 
 
 def _brought_back(model, name: str, found):
