@@ -23,6 +23,7 @@ import typer
 from typer import Argument, Option
 
 from kcde import __version__
+from kcde.names import composed
 
 _EPILOG = "Example: python -m kcde fetch geyser. Each command explains itself: COMMAND --help."
 _PLAIN = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -75,23 +76,24 @@ def json_object(text: str, option: str, example: str) -> dict:
 
 
 Data = Annotated[Path, Argument(help="A .csv, .tsv, .parquet or .feather file.")]
-Y = Annotated[str, Option("--y", help="The column that is predicted.")]
-X = Annotated[str | None, Option("--x", help="Columns given it, a,b,c; by default all others.")]
-Drop = Annotated[str | None, Option(help="Columns that are not used, a,b,c.")]
+Y = Annotated[str, Option("--y", parser=composed, help="The column that is predicted.")]
+X = Annotated[str | None, Option("--x", parser=composed, help="Columns given it, a,b,c; else all.")]
+Drop = Annotated[str | None, Option(parser=composed, help="Columns that are not used, a,b,c.")]
 _GROUPS = "Column whose rows of one value stay together, in splits and in folds of a method."
-Groups = Annotated[str | None, Option(help=_GROUPS)]
-Levels = Annotated[str | None, Option(help="Columns of numbers that are categories, a,b,c.")]
+Groups = Annotated[str | None, Option(parser=composed, help=_GROUPS)]
+Levels = Annotated[str | None, Option(parser=composed, help="Numbers that are categories, a,b,c.")]
 _MISSING = "Missing values: refuse; drop their rows; or indicate in a column where x is missing."
 Missing = Annotated[str, Option(help=_MISSING)]
 Na = Annotated[list[str], Option(help="Words or numbers for missing values, '?,-999'; repeatable.")]
 LogY = Annotated[bool, Option("--log-y", help="Model log y, of y > 0: --lower 0.")]
 _LOWER = "A bound below all y: log(y - LOWER) is modelled, answers are in units of y and above it."
 Lower = Annotated[float | None, Option(help=_LOWER)]
+_TIME = "Of time: splits train on the past, and the latest rows calibrate --conformal."
+TimeColumn = Annotated[str | None, Option(parser=composed, help=_TIME)]
 _WEIGHT = "Column of how often a row counts, as the weights of a survey."
 Delimiter = Annotated[str | None, Option(help="Of a CSV, or `tab`; by default what fits.")]
 Decimal = Annotated[str, Option(help="Decimal mark of a CSV, . or ,")]
 
-_LATEST = "Of time: the latest rows calibrate --conformal."
 _KEPT = "Columns to carry to the predictions, as a key; repeatable."
 
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]*(e[+-]?\d+)?$)", re.IGNORECASE)
@@ -107,7 +109,7 @@ def compare_command(
     methods: Annotated[str | None, Option(help="a,b,c, or all; by default eight.")] = None,
     splits: Annotated[int, Option(help="Splits into training and test rows.")] = 10,
     groups: Groups = None,
-    time_column: Annotated[str | None, Option(help="Of time: splits train on the past.")] = None,
+    time_column: TimeColumn = None,
     budget: Annotated[str, Option(help="Time for all of it: 90s, 10m or 2h.")] = "10m",
     out: Annotated[
         Path | None, Option("--out", "-o", help="Folder; by default FILE-comparison.")
@@ -172,13 +174,13 @@ def fit_command(
     x: X = None,
     drop: Drop = None,
     groups: Groups = None,
-    time_column: Annotated[str | None, Option(help=_LATEST)] = None,
+    time_column: TimeColumn = None,
     levels: Levels = None,
     missing: Missing = "refuse",
     na: Na = (),
     log_y: LogY = False,
     lower: Lower = None,
-    weight: Annotated[str | None, Option(help=_WEIGHT)] = None,
+    weight: Annotated[str | None, Option(parser=composed, help=_WEIGHT)] = None,
     conformal: Annotated[float | None, Option(help="Share of rows that calibrate instead.")] = None,
     options: Annotated[str, Option(help="Constructor arguments as a JSON object.")] = "{}",
     delimiter: Delimiter = None,
@@ -228,7 +230,7 @@ def predict_command(
     quantiles: Annotated[str, Option(help="Of y, as .05,.5,.95")] = "0.05,0.5,0.95",
     interval: Annotated[float | None, Option(help="Its probability, e.g. 0.9.")] = None,
     density: Annotated[str | None, Option(help="`grid`: at 101 y; or these, 1,2,3.")] = None,
-    keep: Annotated[list[str], Option(help=_KEPT)] = (),
+    keep: Annotated[list[str], Option(parser=composed, help=_KEPT)] = (),
     na: Na = (),
     delimiter: Delimiter = None,
     decimal: Decimal = ".",

@@ -1,6 +1,7 @@
 """Names of estimators, variants and endings of methods, and what to suggest for an unknown one."""
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 from kcde import LAZY
@@ -27,6 +28,11 @@ def fitted(method: str) -> str:
     for ending in SAMPLED_BY:
         method = method.removesuffix(ending)
     return method
+
+
+def composed(text: str) -> str:
+    """Return the name of a column as tables have it: accents composed, no blanks around it."""
+    return unicodedata.normalize("NFC", text.strip())
 
 
 def nearest(name: object, known: Iterable[str]) -> str:

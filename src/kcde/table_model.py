@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.exceptions import NotFittedError
 
 import kcde
 from kcde import estimators, methods, model_file, provenance, tabular
@@ -182,6 +183,11 @@ class TableModel:
 
     def __repr__(self) -> str:
         return f"TableModel({self.method!r}, y={self.y!r})"
+
+    def __getattr__(self, name: str):
+        if name in ("columns_", "model_", "notes_", "about_"):
+            raise NotFittedError("this TableModel is not fitted; call fit first")
+        return object.__getattribute__(self, name)
 
     def fit(self, frame: pd.DataFrame) -> "TableModel":
         """Fit to the rows of a table.

@@ -18,7 +18,6 @@ import gzip
 import hashlib
 import math
 import re
-import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -29,8 +28,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from kcde.estimators._shared.rows import LARGEST_VALUE
 from kcde.files import require_ratio
-from kcde.names import nearest
+from kcde.names import composed, nearest
 
 _UNLIKE, _MORE_THAN_CHANCE = 0.25, 10.0  # of the rows; times as many pairs that are alike
 
@@ -353,7 +353,8 @@ class Columns:
         if self.y not in frame.columns:
             return np.zeros(len(frame), dtype=bool), []
         values, faults = _read(self.y, frame, filled=True)
-        return np.isfinite(values), [f"{said}: there is no log density." for _, said in faults]
+        rows = np.abs(values) <= LARGEST_VALUE
+        return rows, [f"{said}: there is no log density." for _, said in faults]
 
     @classmethod
     def of_plain(cls, plain: dict[str, Any]) -> "Columns":
@@ -388,7 +389,7 @@ def _read(
         faults.append((cells.wrong, f"column {name!r}: {cells.fault}"))
     if levels is None:
         values = values.to_numpy(dtype=np.float64, na_value=np.nan)
-        note(np.isinf(values), "infinite value(s)")
+        note(np.abs(values) > LARGEST_VALUE, f"value(s) beyond {LARGEST_VALUE:g} or infinite")
         return values, faults
     new = (values.notna() & ~values.isin(levels)).to_numpy()
     example = next(iter(values[new]), "")
@@ -500,7 +501,7 @@ def read(
         else:
             frame = readers[kind](path)
             frame = frame.reset_index(drop=frame.index.names == [None])
-            frame.columns = [n.strip() if isinstance(n, str) else n for n in frame.columns]
+            frame.columns = [composed(n) if isinstance(n, str) else n for n in frame.columns]
             _require_unique(frame.columns)
     except ImportError as error:
         raise ModuleNotFoundError(f"{path} needs pyarrow: pip install 'kcde[parquet]'") from error
@@ -597,10 +598,9 @@ def _require_whole_rows(path: Path, names: list[str], delimiter: str, skipped: i
             said = f"line {blank} is blank, and in a table of one column may be a missing value"
             raise ValueError(f'{said}: write "" there, or leave it out')
         if len(record) != len(names) and any(field.strip() for field in record):
-            raise ValueError(
-                f"line {line} has {len(record)} fields and the header {len(names)}, divided by "
-                f"{delimiter!r}: add or remove some, or what stands above the names of the columns"
-            )
+            said = f"line {line} has {len(record)} fields and the header {len(names)}"
+            remedy = "add or remove some, or what stands above the names of the columns"
+            raise ValueError(f"{said}, divided by {delimiter!r}: {remedy}")
 
 
 def _records(path: Path, delimiter: str, skipped: int) -> Iterator[tuple[int, list[str]]]:
@@ -633,7 +633,7 @@ def _header(path: Path, delimiter: str | None) -> tuple[list[str], str, int]:
     if len(heads[delimiter]) == 1 < len(heads[likely]):
         said = f"it has one column where the delimiter is {delimiter!r}"
         raise ValueError(f"{said}; its header looks divided by another: --delimiter {likely!r}")
-    names = [unicodedata.normalize("NFC", name.strip()) for name in heads[delimiter]]
+    names = list(map(composed, heads[delimiter]))
     if "\0" in "".join(names):
         raise ValueError("it has zero bytes, as UTF-16 has: save it as UTF-8")
     if names[0].startswith("#"):
@@ -721,6 +721,9 @@ def check(
         Naming every column that cannot be used, what is wrong with it, and the remedy.
     """
     _require_text_names(frame)
+    for role, given in {"x": x, "drop": drop, "levels": levels}.items():
+        if isinstance(given, str):
+            raise ValueError(f'{role} is a list of columns, as ["{given}"]; got {given!r}')
     if missing not in (REFUSE, DROP, INDICATE):
         raise ValueError(f"missing must be {REFUSE}, {DROP} or {INDICATE}; got {missing!r}")
     if groups is not None and time_column is not None:
@@ -893,8 +896,9 @@ def _require_faultless(faults: list[str]) -> None:
 
 def _wanted(frame, y, x, drop, aside, levels) -> list[str]:
     """Return the names of the columns of x, or raise `ValueError` for names that are not there."""
+    known = list(frame.columns)
     for name in [y, *(x or ()), *drop, *aside, *levels]:
-        if name not in frame.columns:
+        if name not in known:
             unknown = f"there is no column {name!r}{nearest(name, frame.columns)}"
             blanks = "; --delimiter ' ' if blanks divide them" * (frame.shape[1] == 1)
             raise ValueError(f"{unknown}; there are {_listed(frame.columns)}{blanks}")

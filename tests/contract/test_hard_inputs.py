@@ -1,8 +1,7 @@
 """What every density does with rows that are hard on it: a fit, or an error that helps.
 
-The rows are drawn by hypothesis. A fit is one distribution: its density is of integral 1, also by a
-rule of the test's own, and its distribution function, quantiles and draws agree. What is not so to
-1e-3 comes with a warning. `KCDE_EXAMPLES` says how many tables a class is fitted to.
+A fit is one distribution: its density is of integral 1, also by a rule of the test's own, and its
+distribution function, quantiles and draws agree. What is not so to 1e-3 comes with a warning.
 """
 
 import os

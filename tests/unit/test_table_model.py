@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from kcde import model_file
 from kcde.table_model import TableModel, _share_of_floor
@@ -19,6 +20,16 @@ def table():
 def data(tmp_path):
     table().to_csv(tmp_path / "data.csv", index=False)
     return tmp_path
+
+
+@pytest.mark.parametrize("forms", [["e\u0301tage", "\xe9tage"], ["\xe9tage", "e\u0301tage"]])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_name_is_found_however_its_accents_are_written(kind, forms, tmp_path, call):
+    path, model = tmp_path / f"t.{kind}", tmp_path / "m.kcde"
+    frame = table().rename(columns={"price": forms[0]})
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    assert call("fit", path, "--y", forms[1], "--method", "LinearGaussian", "--out", model)[0] == 0
+    assert call("predict", model, path, "--keep", forms[1], "--out", tmp_path / "p.csv")[0] == 0
 
 
 def test_fit_and_predict_give_what_python_gives(data, call):
@@ -61,8 +72,10 @@ def test_expectations_have_quantiles_and_no_density(data, call):
 
 def test_numbers_with_a_large_offset_keep_their_digits():
     frame = table().assign(price=lambda f: 1.7e9 + f["price"])
-    model = TableModel("LinearGaussian", y="price").fit(frame)
-    made = model.predictions(frame[:3], [0.5, 0.9999999, 0.99999999], density="grid")
+    model = TableModel("LinearGaussian", y="price")
+    with pytest.raises(NotFittedError, match="call fit first"):
+        model.predictions(frame)
+    made = model.fit(frame).predictions(frame[:3], [0.5, 0.9999999, 0.99999999], density="grid")
     assert [name for name in made if name.startswith("q")] == ["q0.5", "q0.9999999", "q0.99999999"]
     y = np.array([float(name[2:-1]) for name in made if name.startswith("p(")])
     np.testing.assert_array_equal(made.filter(like="p("), model.density(frame[:3], y))

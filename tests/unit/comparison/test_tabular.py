@@ -229,6 +229,8 @@ def test_true_and_false_beside_missing_values_are_one_column(tmp_path):
         (lambda f: f.assign(id=[f"n{i}" for i in range(40)]), "--levels 'id' takes"),
         (lambda f: f.assign(area=[*["1"] * 39, "n/a!"]), "'area'.*row 40"),
         (lambda f: f.assign(area=f["area"].where(f.index > 0, np.inf)), "'area'.*infinite"),
+        (lambda f: f.assign(area=f["area"].where(f.index != 6, 1e150)), "'area' has 1 .* row 7"),
+        (lambda f: f.assign(price=1e300 * f["price"]), "'price' has 40 value.*beyond 1e.100"),
         (lambda f: f.assign(area=1j * f["area"]), "'area'.*complex"),
         (lambda f: f.assign(area=["1.200,50", "-", "3.100,00", "7,5"] * 10), "'area'.*commas"),
         (lambda f: f.assign(area=["?", None] * 20), r"area \(40, also written '\?'\)"),
@@ -242,6 +244,9 @@ def test_true_and_false_beside_missing_values_are_one_column(tmp_path):
 def test_what_is_wrong_is_named(change, word):
     with pytest.raises(ValueError, match=word):
         check(change(table()), "price")
+    for wrong in ({"x": "area"}, {"drop": "area"}, {"levels": "area"}, {"y": ["price"]}):
+        with pytest.raises(ValueError, match=r'a list of columns, as \["area"\]|mean `price`'):
+            check(table(), **{"y": "price"} | wrong)
 
 
 @pytest.mark.parametrize(

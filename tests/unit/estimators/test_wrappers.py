@@ -100,10 +100,9 @@ def test_plot_draws_the_density(pairs):
     np.testing.assert_allclose(p, np.exp(model.log_density_at(y[:, None])(X[1:2]))[0])
     assert Standardised(process()).fit(X, Y).plot(X[:1], axes) is axes
     assert len(axes.lines) == 4
-    with pytest.raises(ValueError, match="20"):
-        model.plot(X)
-    with pytest.raises(ValueError, match="labels"):
-        model.plot(X[:2], labels=["a"])
+    for rows, labels in ((X, None), (X[:2], ["a"])):
+        with pytest.raises(ValueError, match="at most 20 x with as many labels"):
+            model.plot(rows, labels=labels)
 
 
 def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
