@@ -250,7 +250,7 @@ def by_law(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     tidied = {}
     for law, own in found.items():
         kind, size = parsed_law(law)
-        named = {NORMAL: f"s = {size:g}", CORRELATION: "ρ uniform"}.get(kind, "uniform")
+        named = {NORMAL: f"s = {size:g}", CORRELATION: "ρ unif."}.get(kind, "uniform")
         tidied[named] = claims.tidy(own, claims.MOMENTS)
     return tidied
 
