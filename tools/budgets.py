@@ -40,7 +40,7 @@ ROOMS = {
     "evidence": (880, ["evidence"]),
     "pages": (627, ["pages"]),
     "papers": (4395, ["papers"]),
-    "table": (2207, ["comparison", "tabular", "table_model"]),
+    "table": (2209, ["comparison", "tabular", "table_model"]),
     "the rest": (
         920,
         [

@@ -19,9 +19,9 @@ import hashlib
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,7 @@ _MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of 
 _FEW_VALUES = 0.1  # of the rows
 _COARSE = 0.02  # standard deviations between different values of y
 _FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
+_LOST = 1e-6  # of the range of a column, from which the steps between its floats are said
 _BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
 _NEARLY, _LEFT = 0.995, 0.005  # rank correlation with y, and share of its variance, of what says y
 _ROWS_A_COLUMN, _LOOKED_AT = 5, 20_000
@@ -166,7 +167,7 @@ def classify(series: pd.Series, decimal: str = ".", kind: str | None = None) -> 
     words = found.str.fullmatch(_MISSING) & numbers.isna()
     words &= len(found) == 1 or not found.str.fullmatch(r"\*+").all()  # ratings
     told = ~words
-    flags = found.str.lower().map({"true": 1.0, "false": 0.0})
+    flags = found.str.lower().map({"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0})
     if kind is NUMBER or flags[told].notna().all():
         numbers = numbers.fillna(flags)
     hidden = found.str.fullmatch(_DISGUISED) & numbers.isna() & told
@@ -261,11 +262,14 @@ class Columns:
         The columns that it is predicted from.
     ignored
         Names of columns that may be there and are not used.
+    constant
+        Those of them that have one value in all rows, or none, to a list of its label.
     """
 
     y: str
     x: tuple[Column, ...]
     ignored: tuple[str, ...] = ()
+    constant: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def text(self) -> list[str]:
@@ -317,6 +321,9 @@ class Columns:
             if column.levels is None:
                 values = encoded[column.name].to_numpy()[rows]
                 said += [*column.beyond(values), *_far(column.name, values)]
+        for name in [name for name in self.constant if name in frame]:
+            _, faults = _read(name, frame, self.constant[name], filled=True)
+            said += [f"{sentence}." for _, sentence in faults]
         return rows, said
 
     def _encoded(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, list[tuple[np.ndarray, str]]]:
@@ -324,10 +331,10 @@ class Columns:
         _require_text_names(frame)
         if not len(frame):
             raise ValueError("the table has names of columns but no rows; give at least one row")
-        names = [column.name for column in self.x]
+        names, known = [column.name for column in self.x], self.known
         if missing := [name for name in names if name not in frame.columns]:
             raise ValueError(f"missing column(s) {_listed(missing)}; there are {_listed(frame)}")
-        if new := [name for name in frame.columns if name not in self.known]:
+        if new := [name for name in frame.columns if name not in known]:
             remedy = "leave them out, or carry them to the predictions with --keep"
             raise ValueError(f"column(s) {_listed(new)} were not in the training data: {remedy}")
         found: dict[str, np.ndarray] = {}
@@ -363,8 +370,8 @@ class Columns:
         def frozen(part: Any) -> Any:
             return tuple(part) if isinstance(part, list) else part
 
-        x = ({key: frozen(part) for key, part in each.items()} for each in plain["x"])
-        return cls(plain["y"], tuple(Column(**each) for each in x), tuple(plain["ignored"]))
+        x = (Column(**{key: frozen(part) for key, part in each.items()}) for each in plain["x"])
+        return cls(plain["y"], tuple(x), tuple(plain["ignored"]), plain.get("constant", {}))
 
 
 def _read(
@@ -512,7 +519,8 @@ def read(
     except Exception as error:  # the libraries raise whatever a file leads them to
         raise ValueError(f"{path} cannot be read: {error}") from None
     if words := [word.strip() for word in na]:
-        codes = pd.to_numeric(pd.Series(words), errors="coerce").dropna()
+        written = pd.Series(words).str.replace(decimal, ".", regex=False)
+        codes = pd.to_numeric(written, errors="coerce").dropna()
         for name, dtype in frame.dtypes.items():
             if dtype.kind not in "bMm" and name not in verbatim:
                 text = frame[name] if dtype.kind in "iuf" else frame[name].astype(str).str.strip()
@@ -557,10 +565,9 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
                 raise ValueError(f"{said}, as in {max(cells, key=len)}: {remedy}")
     frame.attrs["decimal"] = decimal
     first = pd.read_csv(path, **form, dtype=str, nrows=_FIRST)
-    frame.attrs["padded"] = {
-        name: [cell for cell in first[name].dropna() if re.fullmatch(r"0\d+", cell)][:1]
-        for name in names
-    }
+    padded = {name: first[name][first[name].str.fullmatch(r"0\d+", na=False)] for name in names}
+    # pandas copies attrs with each column that is taken from the frame.
+    frame.attrs["padded"] = {name: cells.iloc[0] for name, cells in padded.items() if len(cells)}
     return frame
 
 
@@ -773,7 +780,7 @@ def check(
         after = f" ({' '.join(notes)})" if notes else ""
         raise ValueError(f"{len(frame)} rows are too few{after}: at least {FEWEST_ROWS} are needed")
     target = _target(frame, y, lower)
-    used, more = _used(frame, wanted, cells, levels)
+    used, more, constant = _used(frame, wanted, cells, levels)
     left_out += more
     if not used:
         why = " ".join(left_out) or "the table has no other, or they are dropped, groups or times"
@@ -782,7 +789,7 @@ def check(
         left_out[_SHOWN:] = [f"{len(left_out) - _SHOWN} more columns left out."]
     names = {column.name for column in used}
     ignored = tuple(name for name in frame.columns if name not in names and name != y)
-    columns = Columns(y, tuple(used), ignored)
+    columns = Columns(y, tuple(used), ignored, constant)
     if (again := _copies(frame, sorted(names), y)).any():
         why = "each counts once, or it would be on both sides of folds, splits and calibration"
         notes.append(f"{again.sum()} of {len(frame)} rows repeat the x and y of another: {why}.")
@@ -828,9 +835,14 @@ def _warnings(columns: Columns, frame: pd.DataFrame, target, lower) -> list[str]
     said += [
         f"Column {name!r} has numbers with leading zeros, such as {code}: if they are codes, name "
         "it with --levels or --groups, or leave it out with --drop."
-        for name, codes in frame.attrs.get("padded", {}).items()
-        for code in codes
+        for name, code in frame.attrs.get("padded", {}).items()
         if name in numbers
+    ]
+    said += [
+        f"Column {name!r} loses its last digits (steps of {step:.2g}): subtract a number near its "
+        "values, or leave it out with --drop if they are codes."
+        for name, values in (*numbers.items(), (y, target))
+        if (step := np.spacing(np.abs(values).max())) > _LOST * np.ptp(values)
     ]
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     far += [] if skewed or lower is not None else _far(y, target, of_y=True)
@@ -947,13 +959,14 @@ def _target(frame: pd.DataFrame, y: str, lower: float | None) -> np.ndarray:
     return target
 
 
-def _used(frame, wanted, cells, asked) -> tuple[list[Column], list[str]]:
-    """Return the columns that are used, and what is said of those that are not."""
-    used, notes, faults, seen = [], [], [], {}
+def _used(frame, wanted, cells, asked) -> tuple[list[Column], list[str], dict]:
+    """Return the columns that are used, what is said of those that are not, and the constant."""
+    used, notes, faults, seen, constant = [], [], [], {}, {}
     for name in wanted:
         distinct, indicated = frame[name].nunique(), frame[name].isna().any()
         if distinct < 2 - (indicated and cells[name].kind is NUMBER):
             notes.append(f"Column {name!r} left out: it is {'constant' if distinct else 'empty'}.")
+            constant[name] = classify(frame[name], kind=LEVELS).values.dropna().unique().tolist()
             continue
         levels = ends = fill = None
         if cells[name].kind is LEVELS:
@@ -980,7 +993,7 @@ def _used(frame, wanted, cells, asked) -> tuple[list[Column], list[str]]:
         seen[mark] = name
         used.append(Column(name, levels, ends, fill))
     _require_faultless(faults)
-    return used, notes
+    return used, notes, constant
 
 
 def row_number(label: Any) -> str:
@@ -1184,8 +1197,6 @@ _FORMS = {
 }
 """Number of digits to how they may be dates; an order in time has the year first."""
 
-_LETTERS = {"%Y": "YYYY", "%y": "YY", "%m": "MM", "%d": "DD", "%H": "HH", "%M": "MM", "%S": "SS"}
-
 
 def _dates(values: np.ndarray) -> str:
     """Return how whole numbers are dates, such as DDMMYYYY, "" if they are none."""
@@ -1201,7 +1212,7 @@ def _dates(values: np.ndarray) -> str:
             found[form] = dates.max() - dates.min()
     # 010120 is one in several forms: that in which the dates are nearest.
     form = min(found, key=found.get, default="")
-    return re.sub("%.", lambda part: _LETTERS[part[0]], form)
+    return re.sub("%(.)", lambda part: part[1].upper() * (4 if part[1] == "Y" else 2), form)
 
 
 def _listed(names: Iterable) -> str:

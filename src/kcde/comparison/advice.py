@@ -170,9 +170,7 @@ def advise(table: pd.DataFrame, splits: pd.DataFrame, run: Run, plan: Plan, rank
     if len(rivals) and first.name != STACKED:
         unit = "nats" if rank_by == LOG_DENSITY else "in CRPS"
         more = f"{_listed(rivals)} may be better than it, by up to {better.max():.2g} {unit}"
-        mixed = (
-            f". Meanwhile {STACKED}, the mixture of them, hedges" if STACKED in here.index else ""
-        )
+        mixed = f". Meanwhile {STACKED}, the mixture of them, hedges" * (STACKED in here.index)
         return _none(f"{first.name} is the first so far, but {more}", grow + mixed)
     taken = first
     if rank_by == LOG_DENSITY:
@@ -219,9 +217,8 @@ def _why(taken, first, sound: pd.DataFrame, run: Run, rank_by: str) -> str:
             losses = f"{taken[WORST_LOSS]:.2f} against {first[WORST_LOSS]:.2f} nats"
             why = f"loses less on the worst twentieth of rows ({losses})"
         apart = _difference(taken, first, rank_by)
-        return (
-            f"it is equivalent to {first.name}, the first by {_NAMES[rank_by]} ({apart}), and {why}"
-        )
+        said = f"it is equivalent to {first.name}, the first by {_NAMES[rank_by]}"
+        return f"{said} ({apart}), and {why}"
     second, share = sound.iloc[1], first["first_share"]
     return (
         f"it is the first of {len(sound)} by mean rank of {_NAMES[rank_by]} over "
@@ -246,14 +243,10 @@ def _details(taken, plan: Plan) -> str:
     if abs(held - 0.9) <= COVERAGE_OFF:
         return said
     kind = "too narrow" if held < 0.9 else "too wide"
-    option = {FORWARD: "--time-column ", GROUPS: "--groups "}.get(plan.kind)
-    how = (
-        f"kcde fit {option}{shlex.quote(f'{plan.column}')} --conformal"
-        if option
-        else "kcde fit --conformal"
-    )
+    option = {FORWARD: "--time-column", GROUPS: "--groups"}.get(plan.kind)
+    how = f"kcde fit {option} {shlex.quote(plan.column)}" if option else "kcde fit"
     later = ", which holds as far as new rows are like the latest" * (plan.kind == FORWARD)
-    return f"{said}; {kind}: take intervals by conformal prediction ({how} 0.25){later}"
+    return f"{said}; {kind}: take intervals by conformal prediction ({how} --conformal 0.25){later}"
 
 
 def in_units(value: float) -> str:

@@ -275,7 +275,8 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
     if name == checked.columns.y or not 2 < count <= n / 2:
         return False
     named = _LABELS.search(name) is not None
-    if named or column.dtype.kind == "f" or count < _FEWEST_LABELS:
+    # Whole numbers beside missing values are floats.
+    if named or count < _FEWEST_LABELS or (column.dtype.kind == "f" and (column % 1 > 0).any()):
         return named
     sizes = np.bincount(codes)
     means = np.bincount(codes, y) / sizes
@@ -284,7 +285,7 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
     correlation = (between - within) / (between + (n / count - 1) * within)
     in_runs = np.count_nonzero(np.diff(codes)) == count - 1
     limit = means.var() + within * (1.0 / sizes).mean() if in_runs else _ROUGH * 2.0 * means.var()
-    smooth = column.dtype.kind in "iub" and (np.diff(means) ** 2).mean() < limit
+    smooth = column.dtype.kind in "iufb" and (np.diff(means) ** 2).mean() < limit
     chance = special.fdtrc(count - 1, n - count, between / within) if within > 0.0 else 0.0
     return bool(correlation >= _NOTICEABLE / (1 + in_runs) and chance < _CHANCE and not smooth)
 

@@ -55,10 +55,10 @@ def test_what_random_splits_would_mislead_about_is_said():
     weak = noise().assign(y=lambda f: f["y"] + 0.5 * np.repeat(shifts[::8], 8))
     odd = alike.assign(who=np.where(person == 7, None, person.astype(str)), lists=[[1]] * 200)
     assert "--groups 'who'" in running.misleading(check(odd, "y", ["x"]))[0]
-    assert "--groups 'who'" in said(weak.assign(who=person // 2))
+    assert "--groups 'who'" in said(weak.assign(who=person // 2.0))
     # y grows with the age: its values are no labels.
     grows = noise().assign(age=person, y=lambda f: f["y"] + 0.1 * person)
-    for each in (grows, grows.sample(frac=1.0, random_state=0)):
+    for each in (grows, grows.astype(float).sample(frac=1.0, random_state=0)):
         assert "--groups" not in said(each)
     assert "Neighbouring rows are alike" in said(noise().assign(y=np.cumsum(noise()["y"])))
     assert said(noise().sort_values("y")) == ""
