@@ -102,7 +102,8 @@ def cards(found: "Comparison") -> list[tuple[str, str, str]]:
         ("held-out rows in these intervals", f"{taken['coverage_90']:.0%}", "90% asked"),
         in_y("typical error", "error"),
     ]
-    if other is not None and found.advice.method != BASELINE:
+    # Where y has ties, nats compare bumps.
+    if other is not None and found.advice.method != BASELINE and found.rank_by == LOG_DENSITY:
         cards.append(("above the density without x, nats", _plus_minus(taken, "gain"), ""))
     if len(found.run.scores) > 1:
         sure = f"of resamples of {taken['splits']:.0f} splits"
@@ -297,7 +298,7 @@ def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) 
         margin = 0.15 * (high.max() - low.min())
         axes.set_ylim(low.min() - margin, high.max() + margin)
         uri = _uri(made)
-    ends = f"{middle[0]:.3g} at {grid[0]:.3g} to {middle[-1]:.3g} at {grid[-1]:.3g}"
+    ends = " to ".join(f"{_text(middle[k])} at {_text(grid[k])}" for k in (0, -1))
     return Picture(uri, f"Quantiles of y against {name}: the median goes from {ends}.", name)
 
 
@@ -319,4 +320,4 @@ def _text(value) -> str:
     if not isinstance(value, int | float | np.number) or isinstance(value, bool):
         return str(value)
     # Whole numbers with all their digits: a price, a year, a time in seconds.
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{float(value):.4g}"
+    return f"{value:.0f}" if 9999.5 <= abs(value) < 1e15 else f"{float(value):.4g}"

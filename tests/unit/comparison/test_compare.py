@@ -158,8 +158,9 @@ def test_a_mixture_is_scored_with_the_weights_that_the_other_splits_give(tmp_pat
         patch.setattr(running.Workers, "score", None)  # nothing is left to do
         kcde.compare(table(), "price", **asked)
     rounded = table().assign(price=lambda f: f["price"].round())
-    tied = kcde.compare(rounded, "price", methods=asked["methods"][1:], splits=2)
+    tied = kcde.compare(rounded, "price", methods=asked["methods"][1:], splits=3)
     assert STACKED in tied.run.skipped
+    assert [label for label, *_ in page.cards(tied)][2:] == ["typical error of price", "first in"]
 
 
 def test_shards_leave_only_the_mixture_to_a_comparison(tmp_path, monkeypatch):
@@ -326,7 +327,9 @@ def test_scores_do_not_depend_on_processes_and_one_that_fails_is_named(found):
 
 
 def test_pages_keep_the_digits_that_tell_rows_apart_and_say_where_a_bar_is_cut():
-    shown = [page._text(value) for value in (1.7e9 + 3, 412345.6, np.int64(2024), 0.123456, "a")]
-    assert shown == ["1700000003", "412346", "2024", "0.1235", "a"]
+    shown = [page._text(value) for value in (1.7e9 + 3, 9999.6, np.int64(2024), 0.123456, "a")]
+    assert shown == ["1700000003", "10000", "2024", "0.1235", "a"]
+    drawn = page.fan("price", np.array([1950, 2020]), np.arange(10.0).reshape(2, 5), table(2))
+    assert "2 at 1950 to 7 at 2020" in drawn.alternative
     assert page.pit("KCEF", np.linspace(0, 1, 200)).caption == "KCEF"
     assert "highest bar is 20.0" in page.pit("KCEF", np.zeros(50)).caption
