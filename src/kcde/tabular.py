@@ -810,7 +810,7 @@ def _warnings(columns: Columns, frame: pd.DataFrame, target, lower) -> list[str]
     said, width = _of_target(y, target), encoded.shape[1]
     skewed = [] if said or lower is not None else _skewed(y, target)
     said += skewed
-    if leaks := [name for name in encoded if _sorts(encoded[name].to_numpy(), target, width)]:
+    if leaks := [name for name in encoded if _sorts(encoded, name, target)]:
         remedy = f"If it is not known before {y!r} is, leave it out with --drop"
         why = "every result below is worth nothing otherwise"
         said.append(f"Suspiciously perfect: {_listed(leaks)} says {y!r} exactly. {remedy}; {why}.")
@@ -860,8 +860,7 @@ def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
     if not again.any() or (~frame.duplicated(x)).sum() < _UNLIKE * len(frame):
         return np.zeros_like(again)
     sizes = rows.groupby(list(rows), sort=False, observed=True, dropna=False).size()
-    alike = [_alike(rows[name]) for name in x]
-    chance = len(rows) ** 2 / 2 * np.prod(alike)
+    chance = len(rows) ** 2 / 2 * np.prod([_alike(rows[name]) for name in x])
     return again & ((sizes * (sizes - 1) / 2).sum() > _MORE_THAN_CHANCE * chance)
 
 
@@ -1012,20 +1011,22 @@ def has_ties(checked: Checked) -> bool:
 def _of_target(y: str, target: np.ndarray) -> list[str]:
     """Say what ties of y do to its densities."""
     values, counts = np.unique(target, return_counts=True)
-    n, most = len(target), counts.argmax()
-    second = np.sort(counts)[-2]
+    n, most = len(target), np.argsort(-counts, kind="stable")
+    sizes = np.append(counts[most], 0)
+    # One value, or both ends of a scale.
+    few = [k for k in (1, 2) if sizes[k - 1] >= max(_FREQUENT * n, _FAR_MORE * sizes[k])]
     if len(values) == 2:
         said = f"{y!r} is binary"
-    elif counts[most] >= max(_FREQUENT * n, _FAR_MORE * second):
-        said = f"{counts[most] / n:.0%} of {y!r} are {values[most]:g}"
+    elif few:
+        shown = " or ".join(f"{value:g}" for value in np.sort(values[most[: few[-1]]]))
+        said = f"{sizes[: few[-1]].sum() / n:.0%} of {y!r} are {shown}"
     elif len(values) < _FEW_VALUES * n or _on_grid(values, counts, target):
         said = f"{y!r} has {len(values)} different values in {n} rows"
     else:
         return []
     return [
-        f"{said}: as a density it has no upper bound at repeated values, so that log densities "
-        "compare how narrow the bumps of a method are. Go by CRPS and coverage, or model first "
-        "which of these values it has."
+        f"{said}: a density has no upper bound there, so that log densities compare how narrow the "
+        "bumps of a method are. Go by CRPS and coverage, or model first which of these it has."
     ]
 
 
@@ -1086,11 +1087,9 @@ def _far(name: str, values: np.ndarray, *, of_y: bool = False) -> list[str]:
         shown = [f"{float(each)!r}".removesuffix(".0") for each in far]
         several = len(far) > _REPEATED
         where = f"lie from {shown[0]} to {shown[-1]}" if several else f"are {' or '.join(shown)}"
-        remedy = "correct them if they are mistakes"
-        if not several:
-            remedy = f"missing? --na {','.join(shown)}; or {remedy}"
-        said = f"{len(values) - len(rest)} value(s) of {name!r} {where}"
-        said += f", {np.round(away):.6g} spreads of the others away: {remedy}."
+        asked = "" if several else f"missing? --na {','.join(shown)}; or "
+        said = f"{len(values) - len(rest)} value(s) of {name!r} {where}, {np.round(away):.6g} "
+        said += f"spreads of the others away: {asked}correct them if they are mistakes."
         return [said, *_far(name, rest, of_y=of_y)]
     return []
 
@@ -1108,8 +1107,7 @@ def _of_labels(name: str, labels: pd.Series, words: Sequence[str], *, meant: boo
         such = f"{len(counts)} levels with numbers in them, such as {counts.index[0]!r}"
         remedy = "which count as categories without order: write plain numbers if they are amounts"
         said.append(f"Column {name!r} has {such}, {remedy}.")
-    folded = counts.index.str.casefold()
-    same = counts[folded.duplicated(keep=False)]
+    same = counts[counts.index.str.casefold().duplicated(keep=False)]
     if len(same):
         shown = _first(f"{label!r} ({n} rows)" for label, n in same.items())
         remedy = "make them alike if they mean the same"
@@ -1117,13 +1115,16 @@ def _of_labels(name: str, labels: pd.Series, words: Sequence[str], *, meant: boo
     return said
 
 
-def _sorts(values: np.ndarray, target: np.ndarray, columns: int) -> bool:
+def _sorts(encoded: pd.DataFrame, name: str, target: np.ndarray) -> bool:
     """Return whether y is a function of a column that never falls or never rises, not by chance.
 
-    The row number is one in a file that is sorted by y.
+    The row number is one in a file that is sorted by y. Of rows without a value nothing is asked.
     """
+    known = np.flatnonzero(encoded.get(f"{name}={_MISSING_LEVEL}", 0.0 * target) == 0.0)
+    values, target, columns = encoded[name].to_numpy()[known], target[known], encoded.shape[1]
     # Some rows are quickly sorted, and show it of most columns that do not.
-    if not (_is_monotone(values[:1000], target[:1000]) and _is_monotone(values, target)):
+    few = len(values) < FEWEST_ROWS or not _is_monotone(values[:1000], target[:1000])
+    if few or not _is_monotone(values, target):
         return False
     if len(np.unique(values)) == len(np.unique(target)):
         return True  # a copy, also of few values
@@ -1178,8 +1179,9 @@ def times(frame: pd.DataFrame, name: str) -> np.ndarray:
         series = pd.to_datetime(text, format="ISO8601", utc=True, errors="coerce")
         wrong = text[series.isna() | ~text.str.fullmatch(_ISO_DATE)]
         if len(wrong):
-            forms = "2024-12-31 or 2024-12-31 23:59"
-            raise ValueError(f"{said}: {wrong.iloc[0]!r} is neither a number nor a date as {forms}")
+            raise ValueError(
+                f"{said}: {wrong.iloc[0]!r} is no number, nor a date as 2024-12-31 23:59"
+            )
     # Nanoseconds end in 2262, and later dates would come before all others.
     moments = series.to_numpy(dtype="datetime64[us]")
     if (none := moments >= np.datetime64("2200")).any():

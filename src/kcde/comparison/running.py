@@ -87,8 +87,7 @@ def random_splits(groups: np.ndarray, count: int, seed: int, stream: str = "spli
     """Return random splits with a fifth of the groups to test on, by the number of each row's."""
     total, found = groups.max() + 1, []
     if total < FEWEST_GROUPS:
-        said = f"{total} groups are too few to hold some out"
-        raise ValueError(f"{said}: at least {FEWEST_GROUPS} are needed")
+        raise ValueError(f"{total} groups are too few to hold some out: {FEWEST_GROUPS} are needed")
     for i in range(count):
         order = rng_of("own", stream, seed, i).permutation(total)
         tested = np.isin(groups, order[: max(1, round(TEST_SHARE * total))])
