@@ -1018,15 +1018,15 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
     if len(values) == 2:
         said = f"{y!r} is binary"
     elif few:
-        shown = " or ".join(f"{value:g}" for value in np.sort(values[most[: few[-1]]]))
-        said = f"{sizes[: few[-1]].sum() / n:.0%} of {y!r} are {shown}"
+        shown = " or ".join(f"{value:g}" for value in np.sort(values[most[: few[0]]]))
+        said = f"{sizes[: few[0]].sum() / n:.0%} of {y!r} are {shown}"
     elif len(values) < _FEW_VALUES * n or _on_grid(values, counts, target):
         said = f"{y!r} has {len(values)} different values in {n} rows"
     else:
         return []
     return [
-        f"{said}: a density has no upper bound there, so that log densities compare how narrow the "
-        "bumps of a method are. Go by CRPS and coverage, or model first which of these it has."
+        f"{said}: densities have no upper bound at such values, and log densities compare how "
+        "narrow the bumps of a method are. Go by CRPS and coverage, or model first which it has."
     ]
 
 
