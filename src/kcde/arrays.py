@@ -58,6 +58,15 @@ def to_numpy(array) -> np.ndarray:
     return array.get() if is_cupy_array(array) else np.asarray(array)
 
 
+def logsumexp(values, axis: int):
+    """Return log Σ exp(values) along an axis, without overflow; -inf where all terms are."""
+    xp = array_namespace(values)
+    largest = xp.max(values, axis=axis, keepdims=True)
+    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
+    total = xp.sum(xp.exp(values - largest), axis=axis)
+    return xp.log(total) + xp.squeeze(largest, axis=axis)
+
+
 def device_description(backend: str) -> str:
     """Return the device a backend computes on, in words."""
     if backend == "numpy":

@@ -10,18 +10,8 @@ from math import log, sqrt
 
 import numpy as np
 
-from kcde.arrays import array_namespace, take_rows, to_numpy
-from kcde.panels import (
-    LogDensityAt,
-    Pieces,
-    Support,
-    cover,
-    log_mass,
-    logsumexp,
-    refine,
-    row_slices,
-    warn_of,
-)
+from kcde.arrays import array_namespace, logsumexp, take_rows, to_numpy
+from kcde.panels import LogDensityAt, Pieces, Support, cover, log_mass, refine, row_slices, warn_of
 
 _MOST_PANELS = 1 << 11
 

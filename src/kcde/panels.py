@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kcde.arrays import array_namespace, slices, take_rows, to_numpy
+from kcde.arrays import array_namespace, logsumexp, slices, take_rows, to_numpy
 
 LogDensityAt = Callable[[object], Callable[[object], object]]
 
@@ -184,15 +184,6 @@ def filled(pieces: Pieces, lower: float, upper: float, width: float) -> Pieces:
 def mass_outside(pieces: Pieces, outside: Callable[[float, float], float]) -> float:
     """Return the mass of a density outside disjoint intervals, of which `outside` gives one's."""
     return max(0.0, 1.0 - sum(1.0 - outside(a, b) for a, b, _ in pieces))
-
-
-def logsumexp(values, axis: int):
-    """Return log Σ exp(values) along an axis, without overflow; -inf where all terms are."""
-    xp = array_namespace(values)
-    largest = xp.max(values, axis=axis, keepdims=True)
-    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
-    total = xp.sum(xp.exp(values - largest), axis=axis)
-    return xp.log(total) + xp.squeeze(largest, axis=axis)
 
 
 def row_slices(n: int, width: int) -> list[slice]:

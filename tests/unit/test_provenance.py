@@ -30,8 +30,8 @@ def added(text):
 
 def reworded(text):
     text = text.replace('"""', '"""Said otherwise. ', 1) + "\n# a remark\n"
-    assert "selection_rule: ClassVar[str] =" in text
-    return text.replace("selection_rule: ClassVar[str] =", "selection_rule =")
+    assert "selection_rule =" in text
+    return text.replace("selection_rule =", "selection_rule: str =")
 
 
 @pytest.mark.parametrize(

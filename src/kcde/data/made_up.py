@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, ndtr
 
+from kcde.arrays import logsumexp
 from kcde.data import names as named
-from kcde.normalisers import logsumexp
 from kcde.panels import panel_nodes
 from kcde.seeding import rng_of
 

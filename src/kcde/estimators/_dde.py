@@ -12,11 +12,12 @@ from functools import partial
 
 import numpy as np
 
+from kcde.arrays import logsumexp
 from kcde.estimators._likelihood import objective as likelihood
 from kcde.estimators._shared.floored import Normal
 from kcde.estimators._shared.rows import by_blocks
 from kcde.kernels import GaussianKernel
-from kcde.normalisers import GaussianProposal, logsumexp
+from kcde.normalisers import GaussianProposal
 from kcde.panels import panel_count, panel_nodes
 from kcde.seeding import rng_of
 

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -103,21 +102,21 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
     methods, which are asked in the caller's units: see `kcde.estimators._shared.units`.
     """
 
-    tags: ClassVar[Tags] = Tags()
+    tags = Tags()
 
-    _integrates_to_one: ClassVar[bool] = True
+    _integrates_to_one = True
     """Whether p(y|x) is a density, with a logarithm that is smooth in y, for `kcde.panels`."""
 
-    selection_rule: ClassVar[str] = ""
+    selection_rule = ""
     """How it chooses what is left open, in one sentence without a full stop, as tables print it.
 
     Each estimator states its own.
     """
 
-    _trainer: ClassVar[str] = ""
+    _trainer = ""
     """Module that `fit` imports; `estimator_class` imports it before, as fits may be timed."""
 
-    _needs: ClassVar[tuple[str, ...]] = ()
+    _needs = ()
     """The extra of kcde that has the libraries which `fit` imports, and their modules."""
 
     _labels: np.ndarray | None = None

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import log
-from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 
-from kcde.arrays import array_namespace, row_blocks, take_rows, to_numpy
+from kcde.arrays import array_namespace, logsumexp, row_blocks, take_rows, to_numpy
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume
 from kcde.estimators._shared.pushforward import NormalResiduals
@@ -19,7 +18,6 @@ from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.linalg import symmetric_spectrum
 from kcde.memory import require_memory
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement, subsample
 
@@ -69,7 +67,7 @@ class LinearGaussian(WeightedRows, NormalResiduals):
     (array([[2.]]), array([[0.3]]))
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "ridge regression with normal residuals; λ (1e-6…1e4 in 41 steps) and the variance by "
         "leave-one-out likelihood, in closed form"
     )
@@ -220,12 +218,12 @@ class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
     array([0.5])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "a Gaussian kernel density estimate of y without x; bandwidth 0.05…2 standard deviations "
         "in 33 steps, leave-one-out likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags = Tags(grouped=True)
 
     bandwidth_y: float | Sequence[float] | None = None
     _: KW_ONLY
@@ -339,7 +337,7 @@ class ResidualKDE(CommonOptions, WeightedRows, ConditionalDensity):
     array([[3.]])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "ridge regression and a Gaussian kernel density estimate of its leave-one-out residuals; λ "
         "(1e-6…1e4 in 41 steps) and the bandwidth (0.05…2 of their standard deviations in 33 "
         "steps) by leave-one-out likelihood"
@@ -456,12 +454,12 @@ class EpsilonKDE(CommonOptions, GaussianMixture):
     array([[0.9]])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "ε in {0.2, 0.4, 0.8, 1.6} with at least 5 neighbours, bandwidth 0.05…1 in 10 steps, "
         "5-fold held-out likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags = Tags(grouped=True)
 
     radius: float | None = None
     bandwidth_y: float | Sequence[float] | None = None
@@ -599,12 +597,12 @@ class KernelCDE(CommonOptions, WeightedRows, GaussianMixture):
     True
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "a Gaussian product kernel; the bandwidths of every column of x and of y by leave-one-out "
         "likelihood on at most 1000 training rows, L-BFGS from four starts"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags = Tags(grouped=True)
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, reduce
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -597,9 +597,9 @@ class CDO(CommonOptions, mixture.SignedMixture):
     array([[0.9]])
     """
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags = Tags(grouped=True)
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "both bandwidths, α and α′ by 5-fold held-out squared error of the signed estimate"
     )
 

@@ -1,7 +1,5 @@
 """Low-rank conditional mean embedding (jdl, appendix A), with (53) and (54) in simplex form."""
 
-from typing import ClassVar
-
 import numpy as np
 
 from kcde.arrays import array_namespace, cholesky, solve_triangular, take_block, take_rows, to_numpy
@@ -84,7 +82,7 @@ class CME(GaussianPairBases, LowRankConditional):
     array([[1.]])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
     )
 

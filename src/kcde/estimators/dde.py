@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import row_blocks
+from kcde.arrays import logsumexp, row_blocks
 from kcde.estimators._dde import FEATURES, KERNEL_REACH, POINTS, KernelSum, Likelihood, UniformBase
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators.base import CommonOptions, Tags
-from kcde.normalisers import GaussianProposal, Normaliser, logsumexp
+from kcde.normalisers import GaussianProposal, Normaliser
 from kcde.panels import neighbourhoods
 from kcde.seeding import generator, rng_of, seed_of
 
@@ -121,17 +120,17 @@ class DDE(CommonOptions, ExponentialFamily):
     (2, 5, 1)
     """
 
-    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+    largest_value = LARGEST_IN_FLOAT32
 
-    _trainer: ClassVar[str] = "kcde.estimators._networks.dde"
-    _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
+    _trainer = "kcde.estimators._networks.dde"
+    _needs = ("networks", "numba")
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "bandwidths by the median trick and η = 1/n, nothing is searched; trained for as many "
         "iterations as give a held-out fifth of the rows the largest likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False)
+    tags = Tags(array_api=False)
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None

@@ -1,7 +1,6 @@
 """Any conditional density with a share of a broad one, so that no point has almost no density."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.floored import Floored, Normal, heavy_floor
@@ -91,7 +90,7 @@ class Defensive(CommonOptions, WeightedRows, Floored):
     [-20.0]
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "KCEF's σ_x, σ_y and λ by the 5-fold held-out likelihood of 0.99 p + 0.01 q_0, the density "
         "that is scored, on a coarse grid and one refinement; with fewer than 60 rows averaged "
         "over 5 shuffles of the folds"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,16 +33,15 @@ class Candidate(NamedTuple):
 class ConditionalFlow(CommonOptions, Pushforward):
     """y = T_x(z) with z standard normal and T_x a chain of layers that are affine in each y_i.
 
-    A subclass says which layers, how many more than blocks, and the learning rate at √n = 28.
+    A subclass says which layers (`kind`), how many more than blocks (`more_layers`), and the
+    learning rate at √n = 28 (`rate`).
     """
 
-    tags: ClassVar[Tags] = Tags(array_api=False)
-    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
-    _trainer: ClassVar[str] = "kcde.estimators._networks.flows"
-    _needs: ClassVar[tuple[str, ...]] = ("networks", "jax", "equinox", "optax", "flowjax")
-    kind: ClassVar[str]
-    rate: ClassVar[float]
-    more_layers: ClassVar[int] = 0
+    tags = Tags(array_api=False)
+    largest_value = LARGEST_IN_FLOAT32
+    _trainer = "kcde.estimators._networks.flows"
+    _needs = ("networks", "jax", "equinox", "optax", "flowjax")
+    more_layers = 0
 
     hidden_units: int = 100
     blocks: int = 5
@@ -258,14 +257,14 @@ class ConditionalRealNVP(ConditionalFlow):
     (2,)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
         "learning rate 0.002 √n/28; nothing is chosen or stopped early"
     )
 
-    kind: ClassVar[str] = "coupling"
-    rate: ClassVar[float] = 0.002
-    more_layers: ClassVar[int] = 1
+    kind = "coupling"
+    rate = 0.002
+    more_layers = 1
 
 
 class ConditionalMAF(ConditionalFlow):
@@ -310,10 +309,10 @@ class ConditionalMAF(ConditionalFlow):
     (2,)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "5 blocks with 100 hidden units and batch normalisation, 100 steps on all rows, "
         "learning rate 0.005 √n/28; nothing is chosen or stopped early"
     )
 
-    kind: ClassVar[str] = "autoregressive"
-    rate: ClassVar[float] = 0.005
+    kind = "autoregressive"
+    rate = 0.005

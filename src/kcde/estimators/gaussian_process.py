@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -88,7 +87,7 @@ class GaussianProcess(CommonOptions, NormalResiduals):
     (2,)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "a bandwidth a column of x, amplitude and noise by the marginal likelihood of at most "
         "2000 training rows"
     )

@@ -1,7 +1,6 @@
 """Joint distribution learning with Gaussian kernels (Filipović, Multerer and Schneider 2024)."""
 
 from copy import copy
-from typing import ClassVar
 
 import numpy as np
 
@@ -219,7 +218,7 @@ class JDL(GaussianPairBases, JointDistribution):
     array([[1.]])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "bandwidths are the median distances over √2 and λ is 0.001, nothing is searched"
     )
 

@@ -12,7 +12,7 @@ polynomials in x and in y of one even degree.
 
 import itertools
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -293,7 +293,7 @@ class JPDL(JointDistribution):
     (1, 1)
     """
 
-    selection_rule: ClassVar[str] = "polynomials of degree 4 and λ = 0.001, nothing is searched"
+    selection_rule = "polynomials of degree 4 and λ = 0.001, nothing is searched"
 
     degree: int = 4
     regularization: float = 1e-3

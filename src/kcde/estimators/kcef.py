@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import log, pi
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -140,14 +140,14 @@ class KCEF(CommonOptions, ExponentialFamily):
     (5,)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "one bandwidth for x and y and λ on a 20 × 20 grid (σ 0.2…8, λ 1e-5…1), 5-fold "
         "cross-validated conditional score"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags = Tags(grouped=True)
 
-    _score_grids: ClassVar[tuple] = rules.SCORE_GRIDS
+    _score_grids = rules.SCORE_GRIDS
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import reduce
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,13 +77,13 @@ class KEF(KCEF):
     array([-1. , -1.4])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "one bandwidth (0.2…5) and λ (1e-6…0.1) on a 10 × 10 grid by the 5-fold "
         "cross-validated score"
     )
 
-    tags: ClassVar[Tags] = Tags(unconditional=True, grouped=True)
-    _score_grids: ClassVar[tuple] = (np.geomspace(0.2, 5.0, 10), np.geomspace(1e-6, 0.1, 10))
+    tags = Tags(unconditional=True, grouped=True)
+    _score_grids = (np.geomspace(0.2, 5.0, 10), np.geomspace(1e-6, 0.1, 10))
 
     bandwidth_x: None = field(default=None, init=False)
     isotropic: bool = field(default=False, init=False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -77,11 +76,11 @@ class KernelLogisticRegression(RowChecks, GaussianBases, ClassifierMixin, BaseEs
     array([False,  True])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "the bandwidth is the median distance over √2 and λ is 0.001, nothing is searched"
     )
 
-    tags: ClassVar[Tags] = Tags(density=False, target="binary", several_y=False)
+    tags = Tags(density=False, target="binary", several_y=False)
 
     bandwidth_x: float | Sequence[float] | None = None
     regularization: float = 1e-3

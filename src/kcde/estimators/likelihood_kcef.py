@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import log10
-from typing import ClassVar
 
 import numpy as np
 
@@ -322,7 +321,7 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
     (2, 2)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "a σ for each column of x, σ_y and λ by the 5-fold held-out likelihood of the mixture that "
         "is scored (above 4000 rows a quarter is held out once), those of the density of y alone "
         "before; then a search from the middle of a "
@@ -333,7 +332,7 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
         "narrowed"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True, several_y=False)
+    tags = Tags(grouped=True, several_y=False)
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None

@@ -4,19 +4,17 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import exp, pi, sqrt
-from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from kcde import linalg
-from kcde.arrays import array_namespace, solve_triangular, take_rows, to_numpy
+from kcde.arrays import array_namespace, logsumexp, solve_triangular, take_rows, to_numpy
 from kcde.estimators._shared import checks, mixture
 from kcde.estimators.base import CommonOptions, Tags
 from kcde.kernels import as_bandwidths
 from kcde.kernels.gaussian import log_gaussian_kernel
 from kcde.memory import require_memory
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import best_index, complement
 
@@ -106,12 +104,12 @@ class LSCDE(CommonOptions, mixture.SignedMixture):
     (1, 2)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "at most 100 Gaussian centres, one σ (10^−1.5…10^1.5) and λ (10^−3…10) on a 20 × 20 "
         "grid, 5-fold held-out likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
+    tags = Tags(grouped=True)
 
     bandwidth_x: float | Sequence[float] | None = None
     bandwidth_y: float | Sequence[float] | None = None

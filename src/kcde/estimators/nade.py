@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import row_blocks
+from kcde.arrays import logsumexp, row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import mixture_cdf, mixture_crps, mixture_quantile
 from kcde.estimators._shared.pushforward import DRAWS, normal_nodes
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks
 from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
 HIDDEN_UNITS = (2, 10, 100)
@@ -105,17 +103,17 @@ class NADE(CommonOptions, ConditionalDensity):
     (2,)
     """
 
-    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+    largest_value = LARGEST_IN_FLOAT32
 
-    _trainer: ClassVar[str] = "kcde.estimators._networks.nade"
-    _needs: ClassVar[tuple[str, ...]] = ("networks", "numba")
+    _trainer = "kcde.estimators._networks.nade"
+    _needs = ("networks", "numba")
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "two hidden layers of {2, 10, 100} units and {1, 2, 5, 10} Gaussian components, "
         "5-fold held-out likelihood with early stopping, at most 2500 updates"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, grouped=True)
+    tags = Tags(array_api=False, grouped=True)
 
     hidden_units: int | None = None
     components: int | None = None

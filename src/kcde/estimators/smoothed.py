@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,13 +26,13 @@ SMOOTHINGS = np.geomspace(0.05, 1.0, 10)
 class SmoothedWeights(CommonOptions, GaussianMixture):
     """p(y|x) = Σ_j w_j(x) N(y; y_j, h² I), the weights clipped at zero and divided by their sum.
 
-    A subclass names the estimator of the weights. Selection costs folds × 16 pairs of bandwidths ×
-    10 λ products of held-out with support points, and one factorisation a bandwidth and fold.
+    A subclass names the estimator of the weights, `weights_class`. Selection costs folds × 16 pairs
+    of bandwidths × 10 λ products of held-out with support points, and one factorisation a bandwidth
+    and fold.
     """
 
-    tags: ClassVar[Tags] = Tags(grouped=True)
-    weights_class: ClassVar[type[LowRankConditional]]
-    selection_rule: ClassVar[str] = (
+    tags = Tags(grouped=True)
+    selection_rule = (
         "; negative weights are taken as 0; two bandwidths (½, 1, 2, 4 times the median "
         "distance/√2), λ (1e-8…10) and the width of the bumps (0.05…1) by 5-fold held-out "
         "likelihood"
@@ -180,11 +179,11 @@ class SmoothedJDL(SmoothedWeights):
     (2,)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "the weights of JDL, with a Gaussian around each y" + SmoothedWeights.selection_rule
     )
 
-    weights_class: ClassVar[type] = JDL
+    weights_class = JDL
 
 
 class SmoothedCME(SmoothedWeights):
@@ -234,8 +233,8 @@ class SmoothedCME(SmoothedWeights):
     (2,)
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "the weights of CME, with a Gaussian around each pivot" + SmoothedWeights.selection_rule
     )
 
-    weights_class: ClassVar[type] = CME
+    weights_class = CME

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from kcde.arrays import to_numpy
+from kcde.arrays import logsumexp, to_numpy
 from kcde.estimators._shared.distribution import crps_by_draws
 from kcde.estimators._shared.rows import about_rows, by_blocks
 from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators._shared.units import without_standardising
 from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 from kcde.selection import complement
 
@@ -101,12 +99,12 @@ class Stacked(CommonOptions, ConditionalDensity):
     [1.0, 0.0]
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "the weights under which the rows that 5 folds hold out are the most likely; the densities "
         "each by its own rule"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, grouped=True, several_y=False)
+    tags = Tags(array_api=False, grouped=True, several_y=False)
 
     estimators: Sequence = ()
     weights: Sequence[float] | None = None

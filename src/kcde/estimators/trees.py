@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from kcde.arrays import row_blocks
+from kcde.arrays import logsumexp, row_blocks
 from kcde.estimators._shared import checks
 from kcde.estimators._shared.mixture import GaussianMixture, log_volume, log_where_positive
 from kcde.estimators._shared.pushforward import NormalResiduals
@@ -15,7 +14,6 @@ from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32, by_blocks, column_s
 from kcde.estimators.base import CommonOptions, Tags, WeightedRows
 from kcde.kernels import as_bandwidths
 from kcde.memory import require_memory
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement
 
@@ -77,14 +75,14 @@ class NGBoost(CommonOptions, WeightedRows, NormalResiduals):
     array([[1.]])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "a normal density, trees of depth 3 and learning rate 0.05; the number of stages by the "
         "likelihood of a held-out fifth, then all rows boosted as often"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, grouped=True, several_y=False)
-    _needs: ClassVar[tuple[str, ...]] = ("trees", "ngboost")
-    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+    tags = Tags(array_api=False, grouped=True, several_y=False)
+    _needs = ("trees", "ngboost")
+    largest_value = LARGEST_IN_FLOAT32
 
     stages: int | None = None
     learning_rate: float = 0.05
@@ -213,14 +211,14 @@ class QuantileForest(CommonOptions, WeightedRows, GaussianMixture):
     array([1., 1.])
     """
 
-    selection_rule: ClassVar[str] = (
+    selection_rule = (
         "100 trees, the fewest rows of a leaf in {2, 5, 10, 20} and the width of a Gaussian around "
         "each y (0.01…2 standard deviations in 33 steps) by out-of-bag likelihood"
     )
 
-    tags: ClassVar[Tags] = Tags(array_api=False, several_y=False)
-    _needs: ClassVar[tuple[str, ...]] = ("trees", "quantile_forest")
-    largest_value: ClassVar[float] = LARGEST_IN_FLOAT32
+    tags = Tags(array_api=False, several_y=False)
+    _needs = ("trees", "quantile_forest")
+    largest_value = LARGEST_IN_FLOAT32
 
     min_samples_leaf: int | None = None
     bandwidth_y: float | Sequence[float] | None = None

@@ -26,13 +26,13 @@ import numpy as np
 import pandas as pd
 
 from kcde import scores
+from kcde.arrays import logsumexp
 from kcde.data import made_up, names
 from kcde.experiments import factors, methods
 from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
 from kcde.experiments.factors import Factors, Problem, ProblemExperiment
 from kcde.methods import METHODS
 from kcde.metrics import NLL
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of
 
 EXACT = "exact"  # the known density of the grid data

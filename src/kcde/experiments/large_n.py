@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kcde import scores
-from kcde.arrays import row_blocks, to_numpy
+from kcde.arrays import logsumexp, row_blocks, to_numpy
 from kcde.data import made_up, names
 from kcde.estimators import Standardised
 from kcde.estimators._shared.floored import Normal, heavy_floor, weight_of_floor
@@ -25,7 +25,6 @@ from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter,
 from kcde.kernels import GaussianKernel
 from kcde.metrics import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEAK_MEMORY
 from kcde.names import OURS
-from kcde.normalisers import logsumexp
 from kcde.seeding import rng_of, row_seed
 from kcde.selection import kfold
 

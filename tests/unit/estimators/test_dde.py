@@ -147,7 +147,7 @@ def test_the_objective_is_equation_18_and_the_distance_the_biased_one(pairs, rng
     found = dde.diagnose(state, 7, problem, model.recipe)
     key = np.uint32(0), np.uint32(7)
     prior, noise = np.empty((1, 60), np.float32), np.empty((4, 60), np.float32)
-    dde.draw_base(dde.fold_in(key, 1), problem, model.recipe, NORMAL, prior)
+    dde.draw_base(dde.net.fold_in(key, 1), problem, model.recipe, NORMAL, prior)
     prior = np.float64(prior.T)
     assert stats.kstest(prior[:, 0], stats.norm(Y.mean(), Y.std()).cdf).pvalue > 0.01
     dde.normals(key, NORMAL, noise.reshape(-1))

@@ -20,8 +20,7 @@ from kcde.estimators._shared.floored import Normal
 from kcde.estimators._shared.rows import check_pairs
 from kcde.kernels import GaussianKernel, as_bandwidths
 from kcde.memory import require_memory
-from kcde.normalisers import logsumexp
-from kcde.panels import panel_count, panel_nodes
+from kcde.panels import logsumexp, panel_count, panel_nodes
 from kcde.selection import best_index, candidates, complement, refined_grid
 
 _WIDE = 2.0  # standard deviations, of a bandwidth that no longer widens the range of y

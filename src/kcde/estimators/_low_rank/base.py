@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -75,7 +75,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
     `_weights_of(models, features)`, the weights of several models with the same bases.
     """
 
-    tags: ClassVar[Tags] = Tags(density=False)
+    tags = Tags(density=False)
 
     def __getattr__(self, name: str):
         if name in _OF_DENSITIES:

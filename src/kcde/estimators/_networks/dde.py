@@ -15,18 +15,7 @@ from numba import uint32, uint64
 from scipy.special import erfinv
 
 from kcde.estimators import _dde
-from kcde.estimators._networks.perceptron import (
-    Shape,
-    backward,
-    clip,
-    compiled,
-    compiled_parts,
-    exp,
-    fold_in,
-    forward,
-    parts,
-    pass_of,
-)
+from kcde.estimators._networks import perceptron as net
 from kcde.kernels import GaussianKernel, as_bandwidths, median_trick
 from kcde.memory import require_memory
 from kcde.seeding import rng_of
@@ -49,8 +38,8 @@ class Recipe(NamedTuple):
     dual_weight: np.float32
     batch_size: int
     learning_rate: float
-    sampler: Shape
-    dual: Shape
+    sampler: net.Shape
+    dual: net.Shape
 
 
 class Problem(NamedTuple):
@@ -101,13 +90,13 @@ NORMAL = (np.sqrt(2.0) * erfinv((np.arange(2**16) + 0.5) * 2.0**-15 - 1.0)).asty
 """The levels of standard normal numbers: two a random word, as they cost as much as g."""
 
 
-@compiled
+@net.compiled
 def normals(key, levels, out):
     """Fill a flat array with standard normal numbers, two a random word."""
     half = (out.size + 1) // 2
     words = np.empty(half, np.uint32)
     for i in range(half):
-        a, b = fold_in(key, i)
+        a, b = net.fold_in(key, i)
         words[i] = a ^ b
     for i in range(half):
         out[i] = levels[words[i] & uint32(0xFFFF)]
@@ -115,13 +104,13 @@ def normals(key, levels, out):
         out[half + i] = levels[words[i] >> uint32(16)]
 
 
-@compiled
+@net.compiled
 def draw_base(key, problem, recipe, levels, out):
     """Fill out (d_y, N) with draws of the base density."""
     flat = out.reshape(out.size)
     if recipe.uniform:
         for i in range(out.size):
-            a, b = fold_in(key, i)
+            a, b = net.fold_in(key, i)
             flat[i] = np.float32((a ^ b) >> uint32(9)) * _UNIT - _HALF
     else:
         normals(key, levels, flat)
@@ -130,7 +119,7 @@ def draw_base(key, problem, recipe, levels, out):
             out[k, i] = problem.centre[k] + problem.spread[k] * out[k, i]
 
 
-@compiled
+@net.compiled
 def _draw_rows(key, n, size, batches, rows):
     """Begin rows with those of some batches of a size, without repetition in a batch."""
     if size == n:
@@ -139,27 +128,27 @@ def _draw_rows(key, n, size, batches, rows):
         return
     # Sorting is expensive: one shuffle, from which every batch takes consecutive rows starting at a
     # random position, cyclically.
-    order_key, place_key = fold_in(key, 0), fold_in(key, 1)
+    order_key, place_key = net.fold_in(key, 0), net.fold_in(key, 1)
     order, before, pairs = np.arange(n), np.empty(n, np.int64), np.empty(n, np.uint64)
     # Among many rows two words are the same too often for a single sort.
     for _ in range(int(np.ceil(3.0 * np.log(n) / np.log(2.0**32 - 1.0)))):
-        order_key, word_key = fold_in(order_key, 0), fold_in(order_key, 1)
+        order_key, word_key = net.fold_in(order_key, 0), net.fold_in(order_key, 1)
         for i in range(n):
-            a, b = fold_in(word_key, i)
+            a, b = net.fold_in(word_key, i)
             pairs[i] = uint64(uint64(a ^ b) << uint64(32)) | uint64(i)
             before[i] = order[i]
         pairs.sort()
         for i in range(n):
             order[i] = before[pairs[i] & uint64(0xFFFFFFFF)]
-    high_key, low_key = fold_in(place_key, 0), fold_in(place_key, 1)
+    high_key, low_key = net.fold_in(place_key, 0), net.fold_in(place_key, 1)
     for batch in range(batches):
-        high, low = fold_in(high_key, batch), fold_in(low_key, batch)
+        high, low = net.fold_in(high_key, batch), net.fold_in(low_key, batch)
         place = ((high[0] ^ high[1]) % n * (2**32 % n) + (low[0] ^ low[1]) % n) % n
         for i in range(size):
             rows[batch * size + i] = order[(place + i) % n]
 
 
-@compiled
+@net.compiled
 def _backward(parameters, gradients, at, learns):
     """Compute gradients in the parameters, or if it does not learn, in the inputs."""
     _, _, _, _, _, weights, last, _ = parameters
@@ -170,10 +159,10 @@ def _backward(parameters, gradients, at, learns):
         for k in range(1, len(last)):
             for j in range(above.shape[1]):
                 above[i, j] += last[k, i] * at.d_outputs[k, j]
-    backward(parameters, gradients, at, learns)
+    net.backward(parameters, gradients, at, learns)
 
 
-@compiled
+@net.compiled
 def adam(parameters, gradient, mean, square, rate, count):
     """Make the step of Adam of that number, from 1."""
     step = np.float32(rate / (1.0 - 0.9**count))
@@ -184,7 +173,7 @@ def adam(parameters, gradient, mean, square, rate, count):
         parameters[i] -= step * mean[i] / (np.sqrt(square[i] * growth) + _TINY)
 
 
-@compiled
+@net.compiled
 def rmsprop(parameters, gradient, square, rate):
     """Make a step of RMSprop, as PyTorch has it."""
     for i in range(len(parameters)):
@@ -192,7 +181,7 @@ def rmsprop(parameters, gradient, square, rate):
         parameters[i] -= np.float32(rate) * gradient[i] / (np.sqrt(square[i]) + _TINY)
 
 
-@compiled
+@net.compiled
 def _basis(problem, features, row, Y, column, slope, out):
     """Fill out (m,) with the basis functions at the x of a row and the y of a column of Y.
 
@@ -218,13 +207,13 @@ def _basis(problem, features, row, Y, column, slope, out):
             out[j] = -scale * np.sin(angle) if slope else scale * np.cos(angle)
         return
     for j in range(m):
-        out[j] = exp(out[j])
+        out[j] = net.exp(out[j])
     if conditional:
         for j in range(m):
             out[j] *= problem.part[row, j]
 
 
-@compiled
+@net.compiled
 def _pull(problem, features, slopes, y, k, distances):
     """Return the derivative of f in the k-th dimension of y, of slopes times the weights of f."""
     place, factor = _0, _1
@@ -236,7 +225,7 @@ def _pull(problem, features, slopes, y, k, distances):
     return factor * np.dot(slopes, distances)
 
 
-@compiled
+@net.compiled
 def f_values(weights, problem, features, rows, Y, out):
     """Fill out (N,) with f at the x of some rows (N,) and Y (d_y, N)."""
     values = np.empty(len(weights), np.float32)
@@ -245,7 +234,7 @@ def f_values(weights, problem, features, rows, Y, out):
         out[i] = np.dot(weights, values)
 
 
-@compiled
+@net.compiled
 def mean_kernel(A, B):
     """Return the mean of exp(-|a - b|²) over the columns of A (d, n) and B (d, N)."""
     total, distances = 0.0, np.empty(B.shape[1], np.float32)
@@ -256,12 +245,12 @@ def mean_kernel(A, B):
             for j in range(B.shape[1]):
                 distances[j] += (A[k, i] - B[k, j]) * (A[k, i] - B[k, j])
         for j in range(B.shape[1]):
-            distances[j] = exp(-distances[j])
+            distances[j] = net.exp(-distances[j])
         total += np.dot(distances, ones)
     return total / (A.shape[1] * B.shape[1])
 
 
-@compiled
+@net.compiled
 def penalty_gradient(problem, features, weights):
     """Return the gradient of η/2 ‖f‖² in the weights."""
     if len(problem.gram) and not features:
@@ -269,7 +258,7 @@ def penalty_gradient(problem, features, weights):
     return problem.penalty * weights
 
 
-@compiled
+@net.compiled
 def _take(source, rows, start, out, row, column, count):
     """Copy columns of a source, those of rows from `start` on, to a place in an array."""
     for k in range(len(source)):
@@ -277,7 +266,7 @@ def _take(source, rows, start, out, row, column, count):
             out[row + k, column + i] = source[k, rows[start + i]]
 
 
-@compiled
+@net.compiled
 def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
     """Update f from what g draws at the first rows."""
     size = recipe.batch_size
@@ -293,31 +282,31 @@ def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
     smooth = penalty_gradient(problem, recipe.features, state.f)
     for j in range(len(values)):
         gradient[j] = gradient[j] / np.float32(size) + smooth[j]
-    clip(gradient)
+    net.clip(gradient)
     adam(state.f, gradient, state.f_mean, state.f_square, recipe.learning_rate, count)
 
 
-@compiled
+@net.compiled
 def _update_dual(state, recipe, dual, nu, gradients, gradient):
     """Update ν from its inputs: at draws of g, then as many of p_0."""
-    forward(nu, dual)
+    net.forward(nu, dual)
     size, share = recipe.batch_size, np.float32(1.0 / recipe.batch_size)
     for i in range(size):
         dual.d_outputs[0, i] = -share
-        dual.d_outputs[0, size + i] = share * exp(dual.outputs[0, size + i])
+        dual.d_outputs[0, size + i] = share * net.exp(dual.outputs[0, size + i])
     _backward(nu, gradients, dual, True)
-    clip(gradient)
+    net.clip(gradient)
     rmsprop(state.nu, gradient, state.nu_square, recipe.learning_rate)
 
 
-@compiled
+@net.compiled
 def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, work, count):
     """Update g by the gradient of w mean ν - mean f at what it draws at rows from `start` on."""
     (g, nu), (d_g, d_nu), (values, distances, gradient) = nets, gradients, work
     size = recipe.batch_size
     for i in range(size):
         dual.d_outputs[0, i] = recipe.dual_weight / np.float32(size)
-    forward(nu, dual)
+    net.forward(nu, dual)
     _backward(nu, d_nu, dual, False)
     for i in range(size):
         _basis(problem, recipe.features, rows[start + i], own.outputs, i, True, values)
@@ -331,7 +320,7 @@ def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, w
     adam(state.g, gradient, state.g_mean, state.g_square, recipe.learning_rate, count)
 
 
-@compiled
+@net.compiled
 def advance(state, problem, recipe, levels, seed, first, count):
     """Train for some iterations from the `first` on; the state changes in place.
 
@@ -340,30 +329,31 @@ def advance(state, problem, recipe, levels, seed, first, count):
     """
     size, (d_y, n), d_x = recipe.batch_size, problem.Y.shape, len(problem.X)
     latent, seen = recipe.sampler.plain, DUAL_UPDATES * size
-    own, others = pass_of(recipe.sampler, size), pass_of(recipe.sampler, seen)
-    dual, of_own = pass_of(recipe.dual, 2 * size), pass_of(recipe.dual, size)
+    own, others = net.pass_of(recipe.sampler, size), net.pass_of(recipe.sampler, seen)
+    dual, of_own = net.pass_of(recipe.dual, 2 * size), net.pass_of(recipe.dual, size)
     values, f_gradient = np.empty_like(state.f), np.empty_like(state.f)
     g_gradient, nu_gradient = np.empty_like(state.g), np.empty_like(state.nu)
-    g, d_g = compiled_parts(state.g, recipe.sampler), compiled_parts(g_gradient, recipe.sampler)
-    nu, d_nu = compiled_parts(state.nu, recipe.dual), compiled_parts(nu_gradient, recipe.dual)
+    parts = net.compiled_parts
+    g, d_g = parts(state.g, recipe.sampler), parts(g_gradient, recipe.sampler)
+    nu, d_nu = parts(state.nu, recipe.dual), parts(nu_gradient, recipe.dual)
     rows, priors = np.empty(seen + size, np.int64), np.empty((d_y, seen), np.float32)
     noise = np.empty((latent, size), np.float32), np.empty((latent, seen + size), np.float32)
     for number in range(first, first + count):
-        key = fold_in((uint32(0), uint32(seed)), number)
-        f_key, g_key = fold_in(key, 0), fold_in(key, 1)
+        key = net.fold_in((uint32(0), uint32(seed)), number)
+        f_key, g_key = net.fold_in(key, 0), net.fold_in(key, 1)
         for update in range(-1, SAMPLER_UPDATES):
             of_f = update < 0
             before = 0 if of_f else seen
             noise_key, prior_key, batches, drawn = f_key, f_key, 1, noise[0]
             if not of_f:
-                noise_key = fold_in(fold_in(g_key, update), 0)
-                prior_key = fold_in(fold_in(g_key, update), 1)
+                noise_key = net.fold_in(net.fold_in(g_key, update), 0)
+                prior_key = net.fold_in(net.fold_in(g_key, update), 1)
                 batches, drawn = DUAL_UPDATES + 1, noise[1]
-            _draw_rows(fold_in(noise_key, 0), n, size, batches, rows)
-            normals(fold_in(noise_key, 1), levels, drawn.reshape(drawn.size))
+            _draw_rows(net.fold_in(noise_key, 0), n, size, batches, rows)
+            normals(net.fold_in(noise_key, 1), levels, drawn.reshape(drawn.size))
             own.inputs[d_x:] = drawn[:, before : before + size]
             _take(problem.X, rows, before, own.inputs, 0, 0, size)
-            forward(g, own)
+            net.forward(g, own)
             if of_f:
                 _update_f(state, problem, recipe, rows, own, values, f_gradient, number + 1)
                 continue
@@ -371,7 +361,7 @@ def advance(state, problem, recipe, levels, seed, first, count):
             # g does not change before its own update, so that one product serves all of ν.
             others.inputs[d_x:] = drawn[:, :seen]
             _take(problem.X, rows, 0, others.inputs, 0, 0, seen)
-            forward(g, others)
+            net.forward(g, others)
             for batch in range(DUAL_UPDATES):
                 start = batch * size
                 dual.inputs[:d_y, :size] = others.outputs[:, start : start + size]
@@ -406,11 +396,11 @@ class Perceptron:
     """
 
     flat: np.ndarray
-    shape: Shape
+    shape: net.Shape
 
     def __call__(self, *inputs):
         """Return the outputs (d_out, n) at inputs (d, n)."""
-        parameters = parts(self.flat, self.shape)
+        parameters = net.parts(self.flat, self.shape)
         embedding, shift, mixed, first, biases, weights, last, bias = parameters
         embedded, plain = np.split(np.concatenate(inputs), [self.shape.embedded])
         values = mixed @ (embedding @ embedded + shift[:, None]) + first @ plain
@@ -420,7 +410,9 @@ class Perceptron:
         return last @ values + bias[:, None]
 
 
-def initial_parameters(shape: Shape, embedded_first: bool, rng: np.random.Generator) -> np.ndarray:
+def initial_parameters(
+    shape: net.Shape, embedded_first: bool, rng: np.random.Generator
+) -> np.ndarray:
     """Return the parameters of a perceptron before training, float32.
 
     Weights uniform within √(6/(fan_in + fan_out)) (Glorot and Bengio), and biases 0. In the first
@@ -430,7 +422,7 @@ def initial_parameters(shape: Shape, embedded_first: bool, rng: np.random.Genera
     size = width * (embedded + 1) + hidden * (width + plain + 1)
     size += (layers - 2) * hidden * (hidden + 1) + outputs * (hidden + 1)
     flat = np.zeros(size, np.float32)
-    embedding, _, mixed, first, _, weights, last, _ = parts(flat, shape)
+    embedding, _, mixed, first, _, weights, last, _ = net.parts(flat, shape)
 
     def drawn(fan_out: int, fan_in: int) -> np.ndarray:
         limit = np.sqrt(6.0 / (fan_in + fan_out))
@@ -465,7 +457,7 @@ def diagnose(state: State, seed: int, problem: Problem, recipe: Recipe) -> tuple
     noise = np.empty((recipe.sampler.plain, count), np.float32)
     priors = np.empty((len(problem.Y), count), np.float32)
     normals(key, NORMAL, noise.reshape(-1))
-    draw_base(fold_in(key, 1), problem, recipe, NORMAL, priors)
+    draw_base(net.fold_in(key, 1), problem, recipe, NORMAL, priors)
     X, drawn = np.take(problem.X, rows, axis=1), np.take(problem.scaled, rows, axis=1)
     fakes = Perceptron(state.g, recipe.sampler)(X, noise)
     at_data, at_fakes = np.empty((2, count), np.float32)
@@ -667,8 +659,8 @@ def resolve_parameters(estimator, X: np.ndarray, Y: np.ndarray) -> Model:
         features = _dde.FeatureSum(*drawn, phases, np.ones(e.features))
     d_x, d_y = X.shape[1], Y.shape[1]
     hidden, latent = e.hidden_units, e.latent
-    sampler = Shape(d_x, latent if d_x else 0, latent, hidden, e.sampler_layers, d_y)
-    dual = Shape(d_y if d_x else 0, d_x, d_x or d_y, hidden, e.dual_layers, 1)
+    sampler = net.Shape(d_x, latent if d_x else 0, latent, hidden, e.sampler_layers, d_y)
+    dual = net.Shape(d_y if d_x else 0, d_x, d_x or d_y, hidden, e.dual_layers, 1)
     kind, rate = (features is not None, e.base == "uniform"), float(e.learning_rate)
     recipe = Recipe(*kind, np.float32(e.dual_weight), e.batch_size, rate, sampler, dual)
     penalty = 1.0 / n if e.regularization is None else float(e.regularization)

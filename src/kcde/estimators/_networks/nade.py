@@ -12,18 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import uint32
 
-from kcde.estimators._networks.perceptron import (
-    Shape,
-    backward,
-    clip,
-    compiled,
-    compiled_parts,
-    exp,
-    fold_in,
-    forward,
-    parts,
-    pass_of,
-)
+from kcde.estimators._networks import perceptron as net
 from kcde.seeding import rng_of, seed_of
 from kcde.selection import best_index, complement
 
@@ -98,9 +87,9 @@ def initial_parameters(
     return np.concatenate(flat).astype(np.float32)
 
 
-def network_of(flat: np.ndarray, shape: Shape, dimensions: int) -> Network:
+def network_of(flat: np.ndarray, shape: net.Shape, dimensions: int) -> Network:
     """Return the network of flat parameters for some dimensions of y, in float64."""
-    parameters = parts(np.asarray(flat, dtype=np.float64), shape)
+    parameters = net.parts(np.asarray(flat, dtype=np.float64), shape)
     _, _, _, first, biases, (second,), last, bias = parameters
     mixtures = 3, dimensions, shape.outputs // (3 * dimensions)
     return Network(
@@ -144,7 +133,7 @@ class Task:
     """One network to train: flat parameters and their shape, a seed of 32 bits, and its rows."""
 
     parameters: np.ndarray
-    shape: Shape
+    shape: net.Shape
     seed: int
     rows: Rows
     held_out: Rows
@@ -162,18 +151,18 @@ class TrainingResult(NamedTuple):
     epochs: int
 
 
-@compiled
+@net.compiled
 def below(key, i, n):
     """Return the i-th of random whole numbers below n; 32-bit words wrap as in jax."""
-    high_key, low_key = fold_in(key, 0), fold_in(key, 1)
-    high, low = fold_in(high_key, i), fold_in(low_key, i)
+    high_key, low_key = net.fold_in(key, 0), net.fold_in(key, 1)
+    high, low = net.fold_in(high_key, i), net.fold_in(low_key, i)
     factor = uint32(65536) % uint32(n)
     factor = uint32(factor * factor) % uint32(n)
     high_part = uint32(uint32(uint32(high[0] ^ high[1]) % uint32(n)) * factor)
     return uint32(high_part + uint32(low[0] ^ low[1]) % uint32(n)) % uint32(n)
 
 
-@compiled
+@net.compiled
 def draw_observed(key, observed):
     """Fill with random sets of observed dimensions, 0 or 1, shape (d, n).
 
@@ -181,11 +170,11 @@ def draw_observed(key, observed):
     position of a random order.
     """
     dimensions, n = observed.shape
-    size_key, order_key = fold_in(key, 0), fold_in(key, 1)
+    size_key, order_key = net.fold_in(key, 0), net.fold_in(key, 1)
     place = np.empty((dimensions, n), np.uint32)
     for i in range(dimensions):
         for j in range(n):
-            a, b = fold_in(order_key, i * n + j)
+            a, b = net.fold_in(order_key, i * n + j)
             place[i, j] = uint32(a ^ b) >> uint32(9)
     for j in range(n):
         size = below(size_key, j, dimensions)
@@ -196,7 +185,7 @@ def draw_observed(key, observed):
             observed[i, j] = _1 if rank < size else _0
 
 
-@compiled
+@net.compiled
 def _fill(at, rows, columns, Y, observed):
     """Take columns of rows: their y, and the inputs that `kcde.estimators.nade.known` makes."""
     d_y = len(Y)
@@ -213,7 +202,7 @@ def _fill(at, rows, columns, Y, observed):
                 at.inputs[d_y + i, j] = observed[i, j]
 
 
-@compiled
+@net.compiled
 def orderless_log_density(at, Y, observed, learns):
     """Return unbiased estimates of the log density, averaged over orders, summed over columns.
 
@@ -238,7 +227,7 @@ def orderless_log_density(at, Y, observed, learns):
             a, b, c = i * K + k, (d_y + i) * K + k, (2 * d_y + i) * K + k
             for j in range(n):
                 log_std = out[c, j]
-                std = exp(_LARGEST_LOG if log_std > _LARGEST_LOG else log_std)
+                std = net.exp(_LARGEST_LOG if log_std > _LARGEST_LOG else log_std)
                 slope = _0 if log_std > _LARGEST_LOG else std
                 over = _1 / (std + _SMALLEST)
                 z = (Y[i, j] - out[b, j]) * over
@@ -252,9 +241,9 @@ def orderless_log_density(at, Y, observed, learns):
             a = i * K + k
             for j in range(n):
                 # No logarithm of the standard deviation: it is far from the limits of float32.
-                d_out[a, j] = exp(d_out[a, j] - top[j]) * inverse[k, j]
+                d_out[a, j] = net.exp(d_out[a, j] - top[j]) * inverse[k, j]
                 mixed[j] += d_out[a, j]
-                weight[k, j] = exp(out[a, j] - top_logit[j])
+                weight[k, j] = net.exp(out[a, j] - top_logit[j])
                 whole[j] += weight[k, j]
         if not learns:
             for j in range(n):
@@ -275,18 +264,18 @@ def orderless_log_density(at, Y, observed, learns):
     return total
 
 
-@compiled
+@net.compiled
 def gradient_at(flat, shape, at, Y, observed, gradient):
     """Compute the gradient of minus the mean log density."""
-    own = compiled_parts(flat, shape)
-    forward(own, at)
+    own = net.compiled_parts(flat, shape)
+    net.forward(own, at)
     orderless_log_density(at, Y, observed, True)
     _, _, _, _, _, _, last, _ = own
     np.dot(last.T, at.d_outputs, at.d_hidden[1])
-    backward(own, compiled_parts(gradient, shape), at, True)
+    net.backward(own, net.compiled_parts(gradient, shape), at, True)
 
 
-@compiled
+@net.compiled
 def _advance(flat, trace, shape, rows, seed, size, rate, first, updates):
     """Make the updates of an epoch; the parameters and the trace of gradients change in place.
 
@@ -294,35 +283,35 @@ def _advance(flat, trace, shape, rows, seed, size, rate, first, updates):
     """
     d_y, n = rows.Y.shape
     columns = np.arange(size if size else n)
-    at, gradient = pass_of(shape, len(columns)), np.empty_like(flat)
+    at, gradient = net.pass_of(shape, len(columns)), np.empty_like(flat)
     Y, observed = np.empty((2, d_y, len(columns)), np.float32)
     observed[:] = _0
     for update in range(first, first + UPDATES):
-        key = fold_in((uint32(0), uint32(seed)), update)
-        draw_key = fold_in(key, 0)
+        key = net.fold_in((uint32(0), uint32(seed)), update)
+        draw_key = net.fold_in(key, 0)
         for j in range(size):
             columns[j] = below(draw_key, j, n)
         if d_y > 1:
-            draw_observed(fold_in(key, 1), observed)
+            draw_observed(net.fold_in(key, 1), observed)
         _fill(at, rows, columns, Y, observed)
         gradient_at(flat, shape, at, Y, observed, gradient)
-        clip(gradient)
+        net.clip(gradient)
         step = np.float32(rate * (1.0 - update / updates))
         for i in range(len(flat)):
             trace[i] = gradient[i] + _MOMENTUM * trace[i]
             flat[i] -= step * trace[i]
 
 
-@compiled
+@net.compiled
 def held_out_score(flat, shape, rows):
     """Return the log density summed over rows."""
-    own, total, (d_y, n) = compiled_parts(flat, shape), 0.0, rows.Y.shape
+    own, total, (d_y, n) = net.compiled_parts(flat, shape), 0.0, rows.Y.shape
     for start in range(0, n, _HELD_OUT_AT_ONCE):
         columns = np.arange(start, min(n, start + _HELD_OUT_AT_ONCE))
-        at, Y = pass_of(shape, len(columns)), np.empty((d_y, len(columns)), np.float32)
+        at, Y = net.pass_of(shape, len(columns)), np.empty((d_y, len(columns)), np.float32)
         observed = np.ascontiguousarray(rows.observed[:, start : start + len(columns)])
         _fill(at, rows, columns, Y, observed)
-        forward(own, at)
+        net.forward(own, at)
         total += orderless_log_density(at, Y, observed, False)
     return total
 
@@ -380,7 +369,7 @@ class Problem:
         rng = rng_of("network", state, units, components, fold)
         inputs = len(X) + (2 * len(Y) if len(Y) > 1 else 0)
         parameters = initial_parameters(inputs, units, components, Y[:, rows], rng)
-        shape = Shape(0, 0, inputs, units, 3, 3 * len(Y) * components)
+        shape = net.Shape(0, 0, inputs, units, 3, 3 * len(Y) * components)
         seed = seed_of("batches", state, fold) % 2**32
         return Task(parameters, shape, seed, self._rows(rows), self._held_out(held_out, fold))
 

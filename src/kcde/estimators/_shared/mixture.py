@@ -14,12 +14,12 @@ from math import pi, sqrt
 import numpy as np
 from scipy.special import ndtri
 
-from kcde.arrays import array_namespace, normal_cdf, row_blocks, to_numpy
+from kcde.arrays import array_namespace, logsumexp, normal_cdf, row_blocks, to_numpy
 from kcde.estimators._shared.rows import by_blocks, drawn_places, sum_over
 from kcde.estimators._shared.tabulated import increasing_root
 from kcde.estimators.base import ConditionalDensity
 from kcde.kernels.gaussian import log_gaussian_kernel
-from kcde.normalisers import GaussianProposal, logsumexp
+from kcde.normalisers import GaussianProposal
 from kcde.panels import equal, is_wide, neighbourhoods
 
 _TOLERANCE = 1e-10  # of a quantile, in the smallest standard deviation

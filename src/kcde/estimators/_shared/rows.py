@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import ClassVar
 
 import numpy as np
 
@@ -234,7 +233,7 @@ class RowChecks:
     _y_is_flat = False
     """Whether `fit` had y of shape (n,)."""
 
-    largest_value: ClassVar[float] = LARGEST_VALUE
+    largest_value = LARGEST_VALUE
     """Size of the largest value of X and Y that the estimator takes."""
 
     _output_names: list | None = None
