@@ -308,8 +308,7 @@ def ancestral_hmc(model: JointDensity, n: int, rng, checks: Sequence = ()) -> Dr
         # Draws of a chain follow each other: shuffled, the rows are exchangeable.
         return xp.asarray(rng.permutation(results[-1].draws[0, :, 0]))
 
-    samples = to_numpy(model.ancestral(draw, n))
-    return Draws(samples, hmc_diagnostics(results, several))
+    return Draws(to_numpy(model.ancestral(draw, n)), hmc_diagnostics(results, several))
 
 
 def hmc_diagnostics(results: list, several: list) -> dict[str, float]:

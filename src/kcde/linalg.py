@@ -343,8 +343,7 @@ class SchurComplement:
         points = arrays.take_rows(self.X, np.asarray(pivots))
         self.points = xp.concat([self.points, points])
         self._reserve(m + s)
-        below = xp.zeros((s, m), dtype=rows.dtype)
-        self.B = xp.concat([xp.concat([self.B, below]), new], axis=1)
+        self.B = xp.concat([xp.concat([self.B, xp.zeros((s, m), dtype=rows.dtype)]), new], axis=1)
         drops = xp.zeros(s, dtype=rows.dtype)
         width = 2 * s if self.L is not None else m + s
         for block in arrays.row_blocks(self.X.shape[0], width, cached=True, like=self.X):

@@ -110,12 +110,11 @@ def importance_sampling(
         sizes.append(xp.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1)))
         influence = influence + xp.sum(xp.exp(log_w - total[:, None]), axis=0)
     total, size = xp.concat(totals), xp.concat(sizes)
-    spread = xp.std(n_samples * (influence / X.shape[0]))
     return Normaliser(
         log_z=total - log(n_samples),
         stderr=xp.sqrt(xp.clip(1.0 / size - 1.0 / n_samples, min=0.0)),
         effective_sample_size=size,
-        mean_stderr=float(spread) / sqrt(n_samples),
+        mean_stderr=float(xp.std(n_samples * (influence / X.shape[0]))) / sqrt(n_samples),
     )
 
 

@@ -253,8 +253,7 @@ def refine(
         For 32 rows after the others.
     """
     beyond = np.log(outside) if outside > 0.0 else -np.inf
-    blocks = slices(len(rows), _ROWS)
-    return [_refine_block(at, X, panels, rows[block], beyond) for block in blocks]
+    return [_refine_block(at, X, panels, rows[block], beyond) for block in slices(len(rows), _ROWS)]
 
 
 def _refine_block(at, X, panels: Panels, rows: np.ndarray, beyond: float) -> Refined:

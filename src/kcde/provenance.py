@@ -88,8 +88,7 @@ def _needs(name: str, root: Path) -> set[str]:
             needed.update([line.module, *(f"{line.module}.{alias.name}" for alias in line.names)])
     # `from kcde.estimators import LSCDE` imports lscde.py at run time; other names are defined in
     # the package itself.
-    found = (each if source(each, root) else _home(each) for each in needed)
-    return set(filter(None, found))
+    return set(filter(None, (each if source(each, root) else _home(each) for each in needed)))
 
 
 @cache

@@ -217,8 +217,7 @@ class _DualAveraging:
         self._count += 1
         self._error += (error - self._error) / (self._count + self._OFFSET)
         log_step = self._centre - sqrt(self._count) / self._SHRINKAGE * self._error
-        weight = self._count**-self._DECAY
-        self._log_average += weight * (log_step - self._log_average)
+        self._log_average += self._count**-self._DECAY * (log_step - self._log_average)
         return self._xp.exp(log_step)
 
     @property

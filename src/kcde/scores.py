@@ -88,8 +88,7 @@ def write(
             raise ValueError(f"a score row has unknown columns {sorted(unknown)}; known: {COLUMNS}")
     with atomic(path.with_suffix(".npz")) as temporary:
         np.savez_compressed(temporary, **(arrays or {}))
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    content = frame.to_csv(index=False, float_format="%.10g").encode()
+    content = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, float_format="%.10g").encode()
     whole = {"rows": len(rows), "sha256_unmeasured": _digest(content), "versions": _versions()}
     whole["sha256_arrays"] = digest_of_arrays(arrays or {})
     about = {**info, **whole}

@@ -140,9 +140,8 @@ def facts(found: "Comparison") -> str:
 
 def _cells(row: pd.Series) -> list[str]:
     """Return the cells of a method's row of the page's table."""
-    left = f" ({row['n_train']:.0f} rows)" if row["reason"] else ""
     return [
-        row["method"] + left,
+        row["method"] + (f" ({row['n_train']:.0f} rows)" if row["reason"] else ""),
         _plus_minus(row, LOG_DENSITY),
         _plus_minus(row, "gain"),
         *(in_units(row[name]) for name in (CRPS, "width_90", "error")),

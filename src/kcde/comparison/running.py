@@ -484,8 +484,7 @@ class Workers:
         if not (late or errors):
             asked = [(method, self._plan, rows, i, (options or {}).get(i)) for i in numbers]
             futures = [self._pool.submit(work, *each) for each in asked]
-            limit = min(seconds, self.left)
-            done, late = wait(futures, timeout=limit, return_when=FIRST_EXCEPTION)
+            done, late = wait(futures, timeout=min(seconds, self.left), return_when=FIRST_EXCEPTION)
             errors = [error for future in done if (error := future.exception())]
         if late or errors:
             self.stop()

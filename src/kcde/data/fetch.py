@@ -276,6 +276,5 @@ def _download(url: str, path: Path, most: int, sha256: str | None = None) -> Non
                 bar.update(len(chunk))
 
     pooch.get_logger().setLevel("WARNING")
-    known = sha256 and f"sha256:{sha256}"
-    pooch.retrieve(url, known, path.name, path.parent, downloader=download)
+    pooch.retrieve(url, sha256 and f"sha256:{sha256}", path.name, path.parent, downloader=download)
     path.chmod(0o644)  # pooch leaves it to its owner alone

@@ -14,7 +14,6 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from kcde.data import catalogue as tables
-from kcde.data.catalogue import Entry
 from kcde.data.fetch import UNPACKED, check_sha256, unpacked
 
 # From the number of a split to its training rows and its test rows.
@@ -96,7 +95,7 @@ def load(name: str, data_dir: str | Path, catalogue: str | Path | None = None) -
         raise ValueError(f"data set {entry.name}: {error}") from error
 
 
-def raw_file(entry: Entry, data_dir: str | Path) -> Path:
+def raw_file(entry: tables.Entry, data_dir: str | Path) -> Path:
     """Return where the file of a data set lies, once its checksum was found right."""
     path, again = Path(data_dir) / entry.file, f"run python -m kcde fetch {entry.name}"
     if not entry.sha256:
@@ -110,7 +109,7 @@ def raw_file(entry: Entry, data_dir: str | Path) -> Path:
     return path
 
 
-def read_table(entry: Entry, path: Path) -> pd.DataFrame:
+def read_table(entry: tables.Entry, path: Path) -> pd.DataFrame:
     """Return the table that the file of a data set holds."""
     if entry.format not in _READERS:
         raise ValueError(f"no loader for the format {entry.format}; known: {', '.join(_READERS)}")
@@ -122,7 +121,7 @@ def read_table(entry: Entry, path: Path) -> pd.DataFrame:
         raise ValueError(f"{path} cannot be read as {entry.format}: {error}") from error
 
 
-def _dataset(entry: Entry, table: pd.DataFrame) -> Dataset:
+def _dataset(entry: tables.Entry, table: pd.DataFrame) -> Dataset:
     """Take X and Y out of the prepared table and check them."""
     rows, both = len(table), (entry.x, entry.y)
     of_each = [np.array([_numbers(table, column) for column in names]) for names in both]
@@ -152,7 +151,7 @@ def _column(table: pd.DataFrame, column: str) -> pd.Series:
 # ---- preprocessing -------------------------------------------------------------------------------
 
 
-def _prepared(table: pd.DataFrame, entry: Entry) -> pd.DataFrame:
+def _prepared(table: pd.DataFrame, entry: tables.Entry) -> pd.DataFrame:
     """Apply the catalogue's steps in order."""
     for step in entry.preprocessing:
         kind, _, rest = step.partition(":")
@@ -174,8 +173,7 @@ def _coded(column: pd.Series, levels: list[str]) -> pd.Series:
     text = column.astype("object").map(str, na_action="ignore")
     if more := ", ".join(sorted(set(text.dropna()) - set(levels))):
         raise ValueError(f"column {column.name!r} has the levels {more} beside the declared")
-    codes = {level: float(code) for code, level in enumerate(levels)}
-    return text.map(codes).astype(np.float64)
+    return text.map({level: float(code) for code, level in enumerate(levels)}).astype(np.float64)
 
 
 # ---- formats -------------------------------------------------------------------------------------

@@ -402,8 +402,7 @@ def _log_constant() -> float:
     """Return log ∫ exp(-potential): Gauss-Legendre in the radius, trapezoidal in the angle."""
     radius, weight = panel_nodes(0.0, _RADIUS + 12.0 * _WIDTH, 40)
     angle = 2.0 * np.pi * np.arange(512) / 512
-    log_moons = _log_moons(radius[:, None] * np.cos(angle))
-    around = 2.0 * np.pi * np.exp(log_moons).mean(axis=1)
+    around = 2.0 * np.pi * np.exp(_log_moons(radius[:, None] * np.cos(angle))).mean(axis=1)
     along = radius * np.exp(-0.5 * ((radius - _RADIUS) / _WIDTH) ** 2)
     return float(np.log(weight @ (along * around)))
 
@@ -455,8 +454,7 @@ def bimodal_log_density(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     middle, share, scale = _bimodal_parameters(X)
     z = (Y - middle[:, None] - np.array([_APART, -_APART])) / scale[:, None]
     log_share = np.log(np.stack([share, 1.0 - share], axis=1))
-    constant = np.log(scale * np.sqrt(2.0 * np.pi))
-    return logsumexp(log_share - 0.5 * z**2, axis=1) - constant
+    return logsumexp(log_share - 0.5 * z**2, axis=1) - np.log(scale * np.sqrt(2.0 * np.pi))
 
 
 def bimodal_training_pairs(n: int, irrelevant: int) -> Pairs:

@@ -152,8 +152,7 @@ def traffic(days: int = 84, hours_apart: int = 3) -> pd.DataFrame:
     twice = np.sort(np.concatenate([rows, again]))
     table = {"holiday": holiday, "date_time": time.strftime("%Y-%m-%d %H:%M:%S")}
     table = pd.DataFrame(table | {"traffic_volume": volume.round().astype(int)}).iloc[twice]
-    weather = rng.choice(("Clear", "Rain", "Mist"), len(twice))
-    table.insert(1, "weather_main", weather)
+    table.insert(1, "weather_main", rng.choice(("Clear", "Rain", "Mist"), len(twice)))
     return table.reset_index(drop=True)
 
 

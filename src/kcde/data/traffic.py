@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 
 from kcde.data import catalogue as tables
-from kcde.data.catalogue import Entry
 from kcde.data.loaders import Split, load, raw_file, read_table
 from kcde.data.names import SIMULATED_TRAFFIC
 from kcde.seeding import rng_of
@@ -174,8 +173,7 @@ def simulated(weeks: int = DAYS_A_WEEKDAY, slots: int = SLOTS) -> Traffic:
     factor = np.exp(0.1 * rng.standard_normal((weeks, 7, 1)))
     noise = (0.003 + 0.15 * profile) * rng.standard_normal((weeks, 7, slots))
     occupancy = np.clip(profile * factor + noise, 0.0, 1.0)
-    weekdays = np.tile(np.arange(7), weeks)
-    return _of_matrix(SIMULATED_TRAFFIC, weekdays, occupancy.reshape(-1, slots))
+    return _of_matrix(SIMULATED_TRAFFIC, np.tile(np.arange(7), weeks), occupancy.reshape(-1, slots))
 
 
 def read_pems(path: Path, sensor: int = SENSOR, sensors: int = SENSORS, slots: int = SLOTS) -> list:
@@ -230,7 +228,7 @@ def _of_matrix(name: str, weekdays: np.ndarray, occupancy: np.ndarray) -> Traffi
     return Traffic(name, X, occupancy.reshape(-1, 1), np.repeat(np.arange(days), slots))
 
 
-def _hourly(entry: Entry, column: str, data_dir: str | Path, catalogue) -> Traffic:
+def _hourly(entry: tables.Entry, column: str, data_dir: str | Path, catalogue) -> Traffic:
     """Return a table of hours, of rows that repeat an hour the first alone."""
     data = load(entry.name, data_dir, catalogue)
     table = read_table(entry, Path(data_dir) / entry.file)

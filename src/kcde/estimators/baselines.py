@@ -271,8 +271,7 @@ class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
 
     def _log_weights(self, X):
         xp, n = array_namespace(X), self._centres.shape[0]
-        found = xp.full((X.shape[0], n), -log(n), dtype=X.dtype)
-        return found + xp.asarray(self._log_row_weights)
+        return xp.full((X.shape[0], n), -log(n), dtype=X.dtype) + xp.asarray(self._log_row_weights)
 
     def _quantile(self, X, p):
         # The same at every x: one search.
@@ -681,8 +680,7 @@ class LeaveOneOut:
         require_memory(X, "a likelihood", len(X), lambda n: n * n * width, remedy=remedy)
         self.n, self.inputs = len(X), X.shape[1]
         columns = np.concatenate([X, Y], axis=1).T
-        squares = (columns[:, :, None] - columns[:, None, :]) ** 2
-        self._squares = squares.reshape(len(columns), -1)
+        self._squares = ((columns[:, :, None] - columns[:, None, :]) ** 2).reshape(len(columns), -1)
         labels = np.arange(self.n) if labels is None else labels
         if not np.ptp(labels):
             raise ValueError("the rows that choose are of one group: raise tuning_rows")

@@ -64,8 +64,7 @@ def solve_by_samples(
     (full_x, half_x), (full_y, half_y) = _samples(basis_x), _samples(basis_y)
     values, target = np.kron(full_y, full_x), (to_numpy(linear) / scale).ravel().copy()
     target[0] = 1.0
-    quadratic = values[:, 1:] @ values[:, 1:].T
-    problem = _Problem(values, np.kron(half_y, half_x), target, quadratic)
+    problem = _Problem(values, np.kron(half_y, half_x), target, values[:, 1:] @ values[:, 1:].T)
     # Multipliers of the average over the training rows, under which the basis is orthonormal, so
     # that S = I, and A = I/N.
     first = np.zeros(len(target))
@@ -102,8 +101,7 @@ def _samples(basis: PolynomialBasis) -> tuple[np.ndarray, np.ndarray]:
     Approximate Fekete points: the rows that QR with column pivoting takes first.
     """
     n = basis.points.shape[0]
-    few = slice(0, n, max(1, n // _CANDIDATES))
-    values = to_numpy(basis.coordinates(few))
+    values = to_numpy(basis.coordinates(slice(0, n, max(1, n // _CANDIDATES))))
     pivots = scipy.linalg.qr(values.T, mode="r", pivoting=True)[1][: basis.rank]
     chosen = values[np.sort(pivots)]
     return chosen, chosen[:, : len(graded_exponents(basis.points.shape[1], basis.degree // 2))]

@@ -74,8 +74,7 @@ class SmoothedWeights(CommonOptions, GaussianMixture):
         of_x = _bandwidths(X, "X") if self.bandwidth_x is None else [self.bandwidth_x]
         of_y = _bandwidths(Y, "Y") if self.bandwidth_y is None else [self.bandwidth_y]
         path = candidates(self.regularization, REGULARIZATIONS)
-        smoothings = candidates(self.smoothing, SMOOTHINGS)
-        grids, score = (of_x, of_y, path, smoothings), 0.0
+        grids, score = (of_x, of_y, path, candidates(self.smoothing, SMOOTHINGS)), 0.0
         for held_out in self._kfold(np.arange(Y.shape[0]), self.folds, rng):
             rows = complement(held_out, Y.shape[0])
             train = take_rows(X, rows), take_rows(Y, rows)

@@ -54,8 +54,7 @@ def values(scores: pd.DataFrame, method: str, metric: str, variant: str) -> pd.S
     own = scores[(scores["method"] == method) & (scores["variant"] == variant)]
     own = own[own["status"] != "not-run"]
     found = own[(own["metric"] == metric) & (own["status"] == "ok")].set_index("split")["value"]
-    finite = found.astype(float).replace([np.inf, -np.inf], np.nan)
-    return finite.reindex(sorted(set(own["split"])))
+    return found.astype(float).replace([np.inf, -np.inf], np.nan).reindex(sorted(set(own["split"])))
 
 
 def mean_and_stderr(values: np.ndarray) -> tuple[float, float]:
@@ -252,8 +251,7 @@ def decide(claim: Claim, scores: pd.DataFrame, **how: object) -> Decision:
     try:
         checks.extend(claim(scores, **how))
     except Missing as missing:
-        verdict = NOT_RUN if isinstance(missing, NotRun) else UNDECIDED
-        return Decision(verdict, str(missing), {})
+        return Decision(NOT_RUN if isinstance(missing, NotRun) else UNDECIDED, str(missing), {})
     judged = [check for check in checks if check.verdict]
     parts = dict.fromkeys(check.part for check in judged if check.part)
     return Decision(

@@ -96,8 +96,7 @@ def read(into: str | Path) -> pd.DataFrame:
     if not path.exists():
         raise FileNotFoundError(f"there is no scorecard at {path}: {remedy}")
     with refused(path, "is no scorecard", remedy):
-        frame = pd.read_csv(path)[COLUMNS]
-        return _without_gaps(frame.astype(dict.fromkeys(_NUMBERS, float)))
+        return _without_gaps(pd.read_csv(path)[COLUMNS].astype(dict.fromkeys(_NUMBERS, float)))
 
 
 def _without_gaps(frame: pd.DataFrame) -> pd.DataFrame:
@@ -138,13 +137,12 @@ def _claim(row: dict, decided: pd.DataFrame, scale: str) -> dict:
     elsewhere = (own["choice"] == "") & (own["scale"] != scale)
     own.loc[elsewhere, "choice"] = readings.SCALE
     own.loc[elsewhere, "reading"] = own["scale"]
-    others = own[own["choice"] != ""]
     cells = {
         choice: {
             "verdict": _together(each["verdict"]),
             "readings": each[["reading", "verdict", "reason", "scale"]].to_dict("records"),
         }
-        for choice, each in others.groupby("choice", sort=False)
+        for choice, each in own[own["choice"] != ""].groupby("choice", sort=False)
     }
     drawn = own[own["choice"] == ""]
     key = drawn["artefact"].iloc[0] if len(drawn) else f"{row['paper']}/{row['artefact']}"
@@ -176,8 +174,7 @@ def _kinds(values: pd.DataFrame) -> np.ndarray:
     """Return `copy` of rows that repeat number and spread of a cell of an earlier paper."""
     cell = ["dataset", "method", "metric", "value", "spread"]
     first_paper = values.groupby(cell, dropna=False)["paper"].transform("first")
-    copied = values["value"].notna() & (first_paper != values["paper"])
-    return np.where(copied, "copy", "number")
+    return np.where(values["value"].notna() & (first_paper != values["paper"]), "copy", "number")
 
 
 def _number(row: pd.Series, table: pd.DataFrame | None) -> dict:
@@ -345,10 +342,9 @@ def _axis(values: list[float], *, logarithmic: bool):
 
 def _artefact(key: str, figures: Path, context: dict, numbers: list[dict]) -> dict:
     """Return a picture with what its paper says of it."""
-    artefact = ARTEFACTS[key]
     return {
         "key": key,
-        "text": artefact.text,
+        "text": ARTEFACTS[key].text,
         **_picture(figures / f"{key}.png"),
         "claims": [claim for claim in context["claims"] if claim["key"] == key],
         "numbers": [_spoken(row) for row in numbers if f"{row['paper']}/{row['artefact']}" == key],

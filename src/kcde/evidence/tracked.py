@@ -189,8 +189,7 @@ class Drift:
         if self.verdict in (SAME, NEW):
             return f"{self.name}: {self.verdict}"
         first = f"{self.name}: {len(self.beyond)} of {self.compared} cells beyond their tolerance"
-        shown = [first + f"; largest difference {self.largest:.2g}", *self.beyond[:3]]
-        return "\n  ".join(shown)
+        return "\n  ".join([first + f"; largest difference {self.largest:.2g}", *self.beyond[:3]])
 
 
 def verify(computed: Path, tracked: Path = Path("figures"), target: str = "all") -> list[Drift]:

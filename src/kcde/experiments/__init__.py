@@ -13,8 +13,7 @@ def experiments() -> dict[str, type[Experiment]]:
     """Return the classes of all experiments, by name."""
     found = {}
     for path in sorted(Path(__file__).parent.glob("[!_]*.py")):
-        module = import_module(f"{__name__}.{path.stem}")
-        for each in vars(module).values():
+        for each in vars(import_module(f"{__name__}.{path.stem}")).values():
             if isinstance(each, type) and issubclass(each, Experiment) and "name" in vars(each):
                 found[each.name] = each
     return dict(sorted(found.items()))

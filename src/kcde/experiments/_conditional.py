@@ -98,8 +98,7 @@ def _terrain(X: np.ndarray, Y: np.ndarray) -> dict:
 
 def _traffic(X: np.ndarray, Y: np.ndarray) -> dict:
     """Return a scale √(median distance)/4 for each input, and σ_y, one step of the grid."""
-    distinct = np.unique(X, axis=0)
-    medians = [_median(pdist(column[:, None])) for column in distinct.T]
+    medians = [_median(pdist(column[:, None])) for column in np.unique(X, axis=0).T]
     margin = float(np.ptp(Y)) / 10.0
     box = float(Y.min()) - margin, float(Y.max()) + margin
     scales = [float(np.sqrt(median)) / 4.0 for median in medians]
@@ -189,8 +188,7 @@ class NadarayaWatson:
         if self.bandwidth_ is None:
             distances = cKDTree(X).query(X, k=2)[0][:, 1]
             candidates = BANDWIDTHS * float(np.median(distances[distances > 0.0]))
-            folds = kfold(len(X), 5, self._rng)
-            held_out = [(held, complement(held, len(X))) for held in folds]
+            held_out = [(held, complement(held, len(X))) for held in kfold(len(X), 5, self._rng)]
 
             def error(width: float) -> float:
                 missed = (self._smoothed(X[a], b, Y, width) - Y[a] for a, b in held_out)
@@ -260,8 +258,7 @@ class Conditional(ArrayExperiment):
     @classmethod
     def named(cls, dataset: str, method: str) -> dict:
         """Return the parameters that data set and method state."""
-        ours = {"variant": OURS} if method in cls.beside else {}
-        return super().named(dataset, method) | ours
+        return super().named(dataset, method) | ({"variant": OURS} if method in cls.beside else {})
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:

@@ -274,8 +274,7 @@ def _tested(job, given: Repetition, model, trials: Trials, bases: Bases) -> tupl
     fitted = job.fit(given, model, bases)
     values, evaluated = _expected(given, fitted.model)
     structure = _low_rank.structure(fitted.model, given.X_test, given.Y_test)
-    measured = job.judged(given, values)
-    return chosen, [*measured, *structure, *_low_rank.costs(fitted, evaluated)]
+    return chosen, [*job.judged(given, values), *structure, *_low_rank.costs(fitted, evaluated)]
 
 
 def _expected(given: Repetition, model) -> tuple[np.ndarray, float]:

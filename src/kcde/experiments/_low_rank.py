@@ -371,8 +371,7 @@ class _Search:
             self._features[of_x] = first.features(self._held_out)
         if (of_y := (type(first).project, id(first.basis_y_))) not in self._projections:
             self._projections[of_y] = first.project(self._f)
-        given = fitted, self._projections[of_y], self._features[of_x]
-        found = iter(first._expectations_of(*given))
+        found = iter(first._expectations_of(fitted, self._projections[of_y], self._features[of_x]))
         return [each if isinstance(each, Exception) else next(found) for each in path]
 
     def _probabilities(self, model) -> list:

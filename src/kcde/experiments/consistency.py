@@ -61,8 +61,7 @@ def features(z: np.ndarray, bandwidth: float, terms: int, order: int = 0) -> np.
     """
     u = np.asarray(z)[:, None] / bandwidth
     m = np.arange(1, terms)
-    powers = np.cumprod(u / np.sqrt(m), axis=1)
-    rows = np.exp(-0.5 * u**2) * np.hstack([np.ones_like(u), powers])
+    rows = np.exp(-0.5 * u**2) * np.hstack([np.ones_like(u), np.cumprod(u / np.sqrt(m), axis=1)])
     # ψ_m′ = (√m ψ_{m-1} - u ψ_m)/σ, differentiated `order` times.
     before = np.zeros_like(rows)
     for k in range(order):

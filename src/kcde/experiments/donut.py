@@ -79,8 +79,7 @@ class Donut(Conditional):
         at, Y = (asarray(each, self.device) for each in (inputs, evaluated))
         found = {"evaluated": to_numpy(model.density_at(Y)(at))}
         # What is only too small for a double has a finite logarithm, and does not count.
-        nonpositive = np.isneginf(to_numpy(model.log_density_at(Y)(at)))
-        found["nonpositive_share"] = nonpositive.mean(axis=1)
+        found["nonpositive_share"] = np.isneginf(to_numpy(model.log_density_at(Y)(at))).mean(axis=1)
         if isinstance(model, CDO) and model.weights == "signed":
             found[NEGATIVE_NORMALISER] = to_numpy(model.has_negative_normaliser(at))
         return found

@@ -85,8 +85,7 @@ class Joint(MethodExperiment):
             dims = [d for d in range(1, len(before) + 1) if max(before[:d]) <= d]
         of_run = frame[frame["split"] == unit]
         rows = [self._row(of_run.head(d), {"dim": d} if every else {}) for d in dims]
-        chosen = [one for one in info["chosen"] if one["run"] == unit]
-        return Outcome(rows, chosen)
+        return Outcome(rows, [one for one in info["chosen"] if one["run"] == unit])
 
     def _row(self, rows: pd.DataFrame, axes: dict) -> dict:
         """Return the sum over some factors of one run; failed where one of them is."""

@@ -56,8 +56,7 @@ class BoostedResiduals:
         order, count = rng.permutation(len(X)), len(X) // 5
         held, rest = order[:count], order[count:]
         given = {"early_stopping": True, "random_state": self.random_state}
-        trees = HistGradientBoostingRegressor(max_iter=2000, **given)
-        self._trees = trees.fit(X[rest], Y[rest, 0])
+        self._trees = HistGradientBoostingRegressor(max_iter=2000, **given).fit(X[rest], Y[rest, 0])
         self._residuals = self._residuals_of(X[held], Y[held])[:5000]
         self._floor = heavy_floor(0.0, float(self._residuals.std()))
         self._weight = weight_of_floor(len(X))

@@ -28,7 +28,6 @@ from kcde.experiments._embedding import REGULARIZATIONS, EmbeddingExperiment, Re
 from kcde.experiments._low_rank import training_rows
 from kcde.experiments.base import LAPTOP, PAPER, SMOKE, parameter
 from kcde.methods import METHODS
-from kcde.metrics import relative_errors
 
 TOLERANCE = 1e-3
 # An eigenvalue below -ROUNDING times the largest absolute one is negative, not rounding.
@@ -128,7 +127,7 @@ class Moments(EmbeddingExperiment):
         def loss(X, Y) -> Callable:
             true = pairs.conditional_second_moment(to_numpy(X))
             true, xp = asarray(true, backend), array_namespace(Y)
-            return lambda found: xp.mean(relative_errors(found, true))
+            return lambda found: xp.mean(names.relative_errors(found, true))
 
         rows = made_up.gaussian_training_pairs(pairs, n, number)
         rows += made_up.gaussian_held_out_pairs(pairs, number, self.test_rows)
@@ -144,7 +143,7 @@ class Moments(EmbeddingExperiment):
         d = given.source.dim
         true = given.source.conditional_second_moment(to_numpy(given.X_test))
         second, mass = values[:, :-1].reshape(-1, d, d), values[:, -1] - 1.0
-        error = relative_errors(second, true)
+        error = names.relative_errors(second, true)
         eigenvalues = np.linalg.eigvalsh(second)
         largest = np.abs(eigenvalues).max(axis=1)
         smallest = eigenvalues[:, 0] / np.where(largest > 0.0, largest, 1.0)
@@ -155,7 +154,7 @@ class Moments(EmbeddingExperiment):
             (names.SECOND_MOMENT_LOSS, float(error.mean()), ""),
             (names.NORMALISATION_ERROR, float(np.abs(mass).max()), ""),
             (names.PSD_VIOLATION_RATE, float(np.mean(smallest < -ROUNDING)), ""),
-            (names.INDEPENDENCE_LOSS, float(relative_errors(ignoring, true).mean()), ""),
+            (names.INDEPENDENCE_LOSS, float(names.relative_errors(ignoring, true).mean()), ""),
             (names.CANONICAL_CORRELATION, given.source.canonical_correlation, ""),
             (names.TUNING_ROWS, float(min(n, self.tuning_rows or n)), "rows"),
         ]

@@ -17,7 +17,6 @@ import numpy as np
 
 from kcde.arrays import array_namespace, asarray, to_numpy
 from kcde.data import french
-from kcde.data.french import ExcessReturns, excess_returns
 from kcde.data.names import PORTFOLIOS
 from kcde.experiments._embedding import EmbeddingExperiment, Repetition
 from kcde.experiments._low_rank import Bases, Fit, is_classifier, with_options
@@ -69,9 +68,9 @@ class Portfolio(EmbeddingExperiment):
         """Return the data sets of the returns and of the risk-free returns."""
         return [self.portfolios, self.risk_free]
 
-    def open(self) -> ExcessReturns:
+    def open(self) -> french.ExcessReturns:
         """Return the excess returns."""
-        return excess_returns(*self.raw_data(), self.data_dir, self.catalogue)
+        return french.excess_returns(*self.raw_data(), self.data_dir, self.catalogue)
 
     def repetition(self, number: int, backend: str = "numpy") -> Repetition:
         """Return the data of a repetition, the same for every method and backend."""

@@ -296,8 +296,7 @@ class RBenchmark(ArrayExperiment):
             ("effective_sample_size", size.min(), "samples"),
             ("importance_samples", count, "samples"),
         ]
-        arrays = {"log_density": log_f - log_z, "log_density_quadrature": log_f - reference}
-        return metrics, arrays
+        return metrics, {"log_density": log_f - log_z, "log_density_quadrature": log_f - reference}
 
 
 def _calibration(inner, X, Y) -> tuple[list[dict], dict]:

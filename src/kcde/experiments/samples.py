@@ -173,5 +173,4 @@ def _floor(data: np.ndarray, reference: np.ndarray, count: int, rng: Generator) 
 def _reference(problem: Problem, split: Split, seed: int) -> np.ndarray:
     """Return up to 1000 rows of all data, without repetition; the same for every method."""
     rows = np.concatenate([split.train, split.test])
-    order = rng_of("reference", problem.identity, seed).permutation(len(rows))
-    return rows[order[:REFERENCE]]
+    return rows[rng_of("reference", problem.identity, seed).permutation(len(rows))[:REFERENCE]]

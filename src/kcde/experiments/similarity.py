@@ -88,8 +88,7 @@ def _test(pair: list[_Samples], variant: str, seed: int, backend: str) -> dict:
     """Return the status and value of a row."""
     for each in pair:
         if not (failed := each.of(METRIC, seed)).empty:
-            why = f"{each.path.stem}: {failed['detail'].iloc[0]}"
-            return {"status": "failed", "detail": why}
+            return {"status": "failed", "detail": f"{each.path.stem}: {failed['detail'].iloc[0]}"}
 
     def compared() -> float:
         ours, rival = (each.arrays["samples"][seed] for each in pair)

@@ -76,8 +76,7 @@ def grouping_difference(options: Mapping, data: Traffic | None = None) -> float:
         data = Traffic(whole.name, whole.X[rows], whole.Y[rows], whole.days[rows])
     model = _model(data, options).fit(data.X, data.Y)
     plain = ungrouped_moments(model, data.X, data.Y, data.inputs)
-    ours = model.mean(data.inputs), model.variance(data.inputs)
-    pairs = zip(ours, plain, strict=True)
+    pairs = zip((model.mean(data.inputs), model.variance(data.inputs)), plain, strict=True)
     return max(float(np.max(np.abs(own[:, 0] - p)) / np.max(np.abs(p))) for own, p in pairs)
 
 
@@ -159,8 +158,7 @@ class TrafficByTime(Conditional):
     @property
     def own_units(self) -> bool:
         """Whether the estimator sees the data as they are: CDO, if something is fixed in units."""
-        fixed = self.settings == AUTHORS or self.estimator != "CDO"
-        return super().own_units and fixed
+        return super().own_units and (self.settings == AUTHORS or self.estimator != "CDO")
 
     @property
     def _simulated(self) -> bool:

@@ -89,8 +89,7 @@ class MaternKernel(Stationary):
 
     def _scaled(self, A, B):
         """Return √3 r, shape (a, b): the exponent of the Gaussian kernel is -r²/2."""
-        exponents = GaussianKernel(self.bandwidth).log(A, B)
-        return sqrt(6.0) * array_namespace(A, B).sqrt(-exponents)
+        return sqrt(6.0) * array_namespace(A, B).sqrt(-GaussianKernel(self.bandwidth).log(A, B))
 
 
 def scaled_similarities(kernel, A, B):

@@ -28,8 +28,7 @@ def significant(value: float) -> str:
     """Return a value with three significant digits, `–` for NaN."""
     if math.isnan(value):
         return "–"
-    text = f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
-    return text.replace("-", "−")
+    return (f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}").replace("-", "−")
 
 
 def probability(value: float) -> str:
@@ -52,9 +51,8 @@ def magnitude(n: float) -> str:
 def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
     """Return a markdown table whose first `left` columns are left-aligned, the others right."""
     rule = [":---" if k < left else "---:" for k in range(len(header))]
-    lines = [header, rule, *rows]
     # A bar in a cell, as in |x|, would end the cell.
-    cells = [[str(cell).replace("|", r"\|") for cell in line] for line in lines]
+    cells = [[str(cell).replace("|", r"\|") for cell in line] for line in [header, rule, *rows]]
     return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 

@@ -55,8 +55,7 @@ _PLACE = ["dataset", "method", "variant"]
 
 def of_table(artefact: Artefact, table: pd.DataFrame) -> list[str]:
     """Return the page of a table."""
-    primary = table[table["metric"] == artefact.metric]
-    over = count_of(primary["n"], artefact.trial)
+    over = count_of(table[table["metric"] == artefact.metric]["n"], artefact.trial)
     by_side = verdicts.by_side(artefact.metric)
     shown = "median p-value and its range" if by_side else "mean ± deviation"
     marks = "[What the marks mean](../README.md#marks)"
@@ -78,8 +77,7 @@ def _grid(table: pd.DataFrame, metric: str) -> str:
         for dataset, row in rows.items():
             shown = ["", ""]
             if (cell := cells.get(place := (dataset, *column))) is not None:
-                ours = _ours(cell, ends.get(place))
-                shown = [ours + unconverged(table, cell), _theirs(cell)]
+                shown = [_ours(cell, ends.get(place)) + unconverged(table, cell), _theirs(cell)]
             row += shown if column in answered else shown[:1]
     return pipe_table(header, rows.values())
 
@@ -164,8 +162,7 @@ def importance_sampling(table: pd.DataFrame) -> Iterator[str]:
     families = [each["method"].map(lambda name: name.split("-")[0]) for each in (draws, errors)]
     for method, own in draws.groupby(families[0], sort=False):
         drawn = " or ".join(sorted({f"{value:.0f}" for value in own["mean"]}, key=int))
-        by = f"computed by importance sampling with {drawn} draws"
-        yield f"{method}'s normaliser is {by}."
+        yield f"{method}'s normaliser is computed by importance sampling with {drawn} draws."
         if len(here := errors[families[1] == method]):
             worst = here.loc[here["mean"].abs().idxmax()]
             place = f"{worst['dataset']}, {display(worst['method'])}"

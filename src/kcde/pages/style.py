@@ -294,8 +294,7 @@ def draw_scatter(
     """
     look = {"linestyle": "none", "marker": "o", "markersize": 1.5, "markeredgewidth": 0}
     axes.plot(data["x"], data["y"], color=behind, alpha=0.6, zorder=1, **look)
-    colour = line(method)["color"]
-    axes.plot(samples["x"], samples["y"], color=colour, alpha=0.6, zorder=2, **look)
+    axes.plot(samples["x"], samples["y"], color=line(method)["color"], alpha=0.6, zorder=2, **look)
     inside = np.ones(len(samples), dtype=bool)
     for name, limit in (("x", axes.set_xlim), ("y", axes.set_ylim)):
         low, high = float(data[name].min()), float(data[name].max())

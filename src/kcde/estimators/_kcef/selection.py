@@ -290,10 +290,9 @@ def select_by_likelihood(model, X, Y, folds, given: Hyperparameters):
     matrices, n = 18 + max(len(sigmas_x), _FINER), Y.shape[0]
     require_memory(Y, "tuning KCEF by likelihood", n, lambda n: matrices * n * n, remedy=FEWER)
     coarse = search.over(sigmas_x, sigmas_y, path)
-    places = zip((sigmas_x, sigmas_y, path), best_index(coarse), strict=True)
     finer = [
         grid if len(grid) == 1 else refined_grid(grid[place], grid, _FINER)
-        for grid, place in places
+        for grid, place in zip((sigmas_x, sigmas_y, path), best_index(coarse), strict=True)
     ]
     fine = search.over(*finer)
     place = best_index(fine)

@@ -287,8 +287,7 @@ def expectations(coefficients, grid: OutputGrid) -> tuple:
 def log_normalisers(phi, theta: np.ndarray, grid: OutputGrid):
     """Return log Z_k(x_i), shape (n, K), for Θ (K, r_x, r_y)."""
     xp = array_namespace(phi)
-    coefficients = phi @ _flat(theta, phi)
-    found = log_normalisers_of(xp.reshape(coefficients, (-1, theta.shape[2])), grid)
+    found = log_normalisers_of(xp.reshape(phi @ _flat(theta, phi), (-1, theta.shape[2])), grid)
     return xp.reshape(found, (-1, len(theta)))
 
 
@@ -538,8 +537,7 @@ class FeatureRows:
             phi, psi = self._x.by_blocks(X, self.dtype), self._y.by_blocks(Y, self.dtype)
             if keep is None:
                 size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
-                most = min(_SHARE_KEPT * free_bytes(phi), _MOST_KEPT)
-                keep = n * phi.shape[1] * size <= most
+                keep = n * phi.shape[1] * size <= min(_SHARE_KEPT * free_bytes(phi), _MOST_KEPT)
             xp, rows = array_namespace(psi), slice(done, done + psi.shape[0])
             self._parts.append(None if self._weights is None else self._weights[rows])
             own, done = weighted(psi, self._parts[-1]), rows.stop
@@ -566,8 +564,7 @@ class FeatureRows:
         def of(theta: np.ndarray) -> Partial:
             total, done = None, 0
             self._passes += 1
-            blocks = (X for X, _ in self._source.blocks())
-            for number, block in enumerate(self._kept or blocks):
+            for number, block in enumerate(self._kept or (X for X, _ in self._source.blocks())):
                 own = kept[number](theta) if kept else self._recomputed(block, number, theta, grid)
                 total = own if total is None else Partial(*map(np.add, total, own))
                 done += block.shape[0]

@@ -375,8 +375,7 @@ class Search:
 
     def _from_above(self) -> np.ndarray:
         """Return the path of λ from a little above the best so far."""
-        limit = _ABOVE * self._best.regularization
-        return REGULARIZATIONS[limit > REGULARIZATIONS]
+        return REGULARIZATIONS[_ABOVE * self._best.regularization > REGULARIZATIONS]
 
     def _near(self) -> np.ndarray:
         near = self._best.regularization * 10.0 ** np.array([1.0, 0.0, -1.0])

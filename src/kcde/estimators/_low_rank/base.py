@@ -269,8 +269,7 @@ class LowRankConditional(RowChecks, RegressorMixin, BaseEstimator):
         -------
         shape (n, q)
         """
-        features = self.features(X)
-        return self.expectation(self.project(f), features)
+        return self.expectation(self.project(f), self.features(X))
 
     def mean(self, X):
         """Return E[Y|x], shape (n, d_y), raw: as `conditional_expectation` of y.

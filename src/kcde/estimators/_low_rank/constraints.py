@@ -252,8 +252,7 @@ def solve_on_grid(curvature, linear, marginal, of_y, of_x) -> ConstrainedSolutio
 
     d > 0, c and e are of shape (m_Y, m_X), Ψ_Y of shape (k, m_Y), Ψ_X of shape (l, m_X).
     """
-    arrays = (curvature, linear, marginal, of_y, of_x)
-    d, c, e, of_y, of_x = map(to_numpy, arrays)
+    d, c, e, of_y, of_x = map(to_numpy, (curvature, linear, marginal, of_y, of_x))
     root = np.sqrt(d).reshape(-1)
 
     def on_grid(point):

@@ -137,8 +137,7 @@ class Architecture:
             nn_activation=jax.nn.elu if coupling else jnp.tanh,
         )
         followed = eqx.filter_vmap(lambda layer: Chain([layer, BatchNormalisation(self.outputs)]))
-        layers = followed(layers_of(flow))
-        return Transformed(flow.base_dist, Invert(Scan(layers)))
+        return Transformed(flow.base_dist, Invert(Scan(followed(layers_of(flow)))))
 
 
 class Flow:

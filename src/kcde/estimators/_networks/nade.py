@@ -447,8 +447,7 @@ def fit_all_rows(problem, units, components, epochs, recipe, score=_NO_SCORE) ->
     rows = np.arange(problem.Y.shape[1])
     # The held-out rows are not used: any will do.
     task = problem.task(units, components, "all", rows, rows[:1])
-    trained = train([task], epochs, recipe)
-    network = network_of(trained.parameters[0], task.shape, len(problem.Y))
+    network = network_of(train([task], epochs, recipe).parameters[0], task.shape, len(problem.Y))
     if not network.is_finite():
         raise FloatingPointError(_DIVERGED)
     return (network, units, components, epochs), score

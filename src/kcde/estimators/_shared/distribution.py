@@ -276,8 +276,7 @@ class Distribution(RowChecks):
         def of(rows, table):
             return table.cdf(np.broadcast_to(y, (rows.stop - rows.start, len(y))))
 
-        parts = self._from_tables(of, X, COARSE)
-        return array_namespace(X).asarray(np.concatenate(parts))
+        return array_namespace(X).asarray(np.concatenate(self._from_tables(of, X, COARSE)))
 
     def _quantile_and_cdf(self, X, p: np.ndarray) -> tuple:
         """Return the quantiles at checked X (n, d_x) and p (k,), and F with its slope.
@@ -310,8 +309,7 @@ class Distribution(RowChecks):
         if not X.shape[1]:
             found = self._tabulate_cdf(self._no_x).quantile(p)
             return xp.asarray(np.broadcast_to(found, (X.shape[0], len(p))).copy())
-        parts = self._from_tables(lambda _, table: table.quantile(p), X)
-        return xp.asarray(np.concatenate(parts))
+        return xp.asarray(np.concatenate(self._from_tables(lambda _, table: table.quantile(p), X)))
 
     def _tabulate_cdf(self, X, tolerance: float = FINE) -> TabulatedCdf:
         return TabulatedCdf(self._log_relative_at, X, self._panels(), tolerance)

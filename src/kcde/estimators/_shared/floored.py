@@ -30,8 +30,7 @@ class LocationScale:
 
     def outside(self, lower: float, upper: float) -> float:
         """Return the mass outside an interval."""
-        ends = np.array([lower, 2.0 * self.location - upper])
-        return float(np.sum(self.cdf(ends)))
+        return float(np.sum(self.cdf(np.array([lower, 2.0 * self.location - upper]))))
 
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return points and weights, shape (k,), that integrate functions against the density.
@@ -165,8 +164,7 @@ class Floored(ConditionalDensity):
         inside = self._inside
         if not isinstance(self._floor, Normal):
             return inside.variance(X)
-        apart = (inside.mean(X) - self._floor.location) ** 2
-        within = inside.variance(X) + self.weight_ * apart
+        within = inside.variance(X) + self.weight_ * (inside.mean(X) - self._floor.location) ** 2
         return (1.0 - self.weight_) * within + self.weight_ * self._floor.scale**2
 
     def _expectation(self, f, X):

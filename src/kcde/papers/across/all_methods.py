@@ -263,8 +263,7 @@ def first_shares(ranks: pd.DataFrame, losses: pd.DataFrame) -> pd.Series:
     )
     tied = mean_ranks == mean_ranks.min(axis=1, keepdims=True)
     first = np.argmin(np.where(tied, mean_losses, np.inf), axis=1)
-    counts = np.bincount(first, minlength=len(names))
-    return pd.Series(counts / RESAMPLES, index=names)[list(ranks)]
+    return pd.Series(np.bincount(first, minlength=len(names)) / RESAMPLES, index=names)[list(ranks)]
 
 
 _MEDIAN_SHOWN = 0.1  # nats between mean and median from which on the median is shown
@@ -363,10 +362,9 @@ def _by_rank(methods: pd.DataFrame) -> str:
 
 def _grid(cells: pd.DataFrame, names: list[str]) -> str:
     found = {(row.dataset, row.method): _cell(row) for row in cells.itertuples()}
-    sizes = cells.groupby("dataset", sort=False)["n_train"].first()
     rows = [
         [dataset, _known(".0f")(n), *(found.get((dataset, name), "") for name in names)]
-        for dataset, n in sizes.items()
+        for dataset, n in cells.groupby("dataset", sort=False)["n_train"].first().items()
     ]
     titles = [f"{display(name)} ‡" if name in GIVEN else display(name) for name in names]
     return pipe_table(["data set", "rows", *titles], rows)

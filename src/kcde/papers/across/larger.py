@@ -133,8 +133,7 @@ def below(frame: pd.DataFrame) -> Iterator[str]:
     coverages = [f"coverage of {level:.0%}" for level in COVERAGES.values()]
     forms = [".3f", *[".0%"] * len(COVERAGES), "g"]
     for dataset, here in frame.groupby("panel", sort=False):
-        fitted = here[here["stat"] != _SKIPPED]
-        wide = fitted.pivot(index="method", columns="series", values="y")
+        wide = here[here["stat"] != _SKIPPED].pivot(index="method", columns="series", values="y")
         wide = wide.reindex(columns=[*_METRICS, _SECONDS]).sort_values(NLL, kind="stable")
         rows = []
         for method, loss, *ys in wide.itertuples():

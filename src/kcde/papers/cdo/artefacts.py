@@ -300,8 +300,7 @@ def draw_clipping(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             one.set_xlim(0.0, axis_limit(y[WHISKER_HIGH], y[MEDIAN]))
             draw_boxes(one, here, methods, means)
             # Half the mean errors of clipped weights are the thresholds of C6.
-            clipped = here[here["method"].isin(_CLIPPED) & (here["stat"] == MEAN)]
-            for row in clipped.itertuples():
+            for row in here[here["method"].isin(_CLIPPED) & (here["stat"] == MEAN)].itertuples():
                 one.axvline(0.5 * row.y, **_half_of(row.method))
             style.panel_title(one, letter, panel.replace("x = ", "$x=$"))
             terrain = panel == claims.TERRAIN
@@ -375,8 +374,7 @@ def build_fig5(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         for quantity, name in _ESTIMATES.items():
             if len(medians := claims.of_repetitions(whole, f"{name}_error_of_training")):
                 same = {"panel": f"{dataset} {quantity}", "kind": "curve", "stat": LINE}
-                said = {"series": TRAINING, "y": medians.mean(), "n": len(medians)}
-                rows.append(same | said)
+                rows.append(same | {"series": TRAINING, "y": medians.mean(), "n": len(medians)})
         for method, arrays in found.items():
             rows += _errors(dataset, {"method": method, "variant": known[method]}, arrays)
     if claims.PEMS not in run:

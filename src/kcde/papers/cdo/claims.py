@@ -61,8 +61,7 @@ def smallest(scores: pd.DataFrame, gp="GP", test=AMENDED, own_definitions=False)
     for name in dict.fromkeys([*rivals, *(_SIMPLEST if test == AMENDED else ())]):
         metric = OWN.get(name, CENTRED) if own_definitions else CENTRED
         theirs = _errors(here, name, metric, ROUGH_TERRAIN)
-        both = pd.concat([ours, theirs], axis=1).to_numpy().T
-        found = paired_t_test(*both, overlap)
+        found = paired_t_test(*pd.concat([ours, theirs], axis=1).to_numpy().T, overlap)
         below = checks.significant(found) < 0 and (name in rivals or found.n >= _FOLDS)
         unless = "fewer than ten folds" if found.sign < 0 and found.n < _FOLDS else ""
         said = f"{theirs.mean():.3g}, p = {found.p_value:.2g}, {found.n} folds"

@@ -152,8 +152,7 @@ def _draw_points(axes, points: pd.DataFrame, samples: pd.DataFrame) -> None:
     method = samples["method"].iloc[0]
     outside = style.draw_scatter(axes, points[of_data], samples, method, 0.1)
     if outside:
-        colour = style.line(method)["color"]
-        axes.set_title(f"{outside} out", loc="right", fontsize=6, color=colour)
+        axes.set_title(f"{outside} out", loc="right", fontsize=6, color=style.line(method)["color"])
     axes.set_box_aspect(1)
 
 
@@ -265,8 +264,7 @@ def draw_cost(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
             for one, (axis, words) in zip(row, _AXES.items(), strict=True):
                 _draw_panel(one, frame[frame["panel"] == f"{axis} {quantity}"])
                 one.set_xlabel(words)
-                title = f"{quantity.capitalize()} against ${axis}$"
-                style.panel_title(one, next(letters), title)
+                style.panel_title(one, next(letters), f"{quantity.capitalize()} against ${axis}$")
             row[0].set_ylabel(label)
         keys = [style.key(words, marker="o", **_look(m)) for m, (words, _) in _COSTLY.items()]
         needs = "not run: what the system of exact KEF needs"

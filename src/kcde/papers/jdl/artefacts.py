@@ -526,8 +526,7 @@ def draw_dependence(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None
     size = {"columns": len(panels), "sharey": True, "squeeze": False}
     with style.figure(style.PAGE, 2.9, **size, stem=stem) as (made, axes):
         for one, panel, letter in zip(axes[0], panels, "abc", strict=False):
-            own = frame[frame["panel"] == panel]
-            for series, points in own.groupby("series", sort=False):
+            for series, points in frame[frame["panel"] == panel].groupby("series", sort=False):
                 points = points.sort_values("x")
                 _, colour, dashes = _KINDS[series]
                 if series != claims.BASELINE:

@@ -97,8 +97,7 @@ def timed(scores: pd.DataFrame) -> pd.DataFrame:
             parts = scores[parts & scores["status"].eq("ok")]
             each = parts.groupby(cell, sort=False)["value"]
             sums = parts.assign(value=each.transform("sum"), metric=f"{prefix}{name}")
-            whole = each.transform("count") == len(metrics)
-            found.append(sums[whole].drop_duplicates(cell))
+            found.append(sums[each.transform("count") == len(metrics)].drop_duplicates(cell))
     return pd.concat(found, ignore_index=True)
 
 

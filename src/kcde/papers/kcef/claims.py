@@ -361,8 +361,7 @@ def samples_like_data(
 
 def _converged(scores: pd.DataFrame, dataset: str, method: str) -> bool:
     """Whether there are samples that stand for their density: no chains, or converged ones."""
-    kind = checks.variants(scores).get(method, "")
-    sound = not checks.unconverged(scores, dataset, method, kind)
+    sound = not checks.unconverged(scores, dataset, method, checks.variants(scores).get(method, ""))
     return sound and bool(_errors(scores, dataset, method))
 
 
@@ -602,8 +601,7 @@ def by_series(scores: pd.DataFrame) -> list[tuple[float, Constant, pd.DataFrame]
     found = []
     for setting, own in scores.groupby("setting"):
         axes = json.loads(setting)
-        constant = Constant(axes.get("absolute", False), axes["constant"])
-        found.append((axes["gamma"], constant, own))
+        found.append((axes["gamma"], Constant(axes.get("absolute", False), axes["constant"]), own))
     return sorted(found, key=lambda series: series[:2])
 
 
@@ -617,8 +615,7 @@ def fit(table: pd.DataFrame) -> np.ndarray:
     """Return one slope of log value against log n for each row."""
     if table.empty:
         return np.empty(0)
-    log_n = np.log(table.columns.to_numpy(float))
-    return np.polyfit(log_n, np.log(table.to_numpy().T), 1)[0]
+    return np.polyfit(np.log(table.columns.to_numpy(float)), np.log(table.to_numpy().T), 1)[0]
 
 
 def limit(gamma: float) -> float:

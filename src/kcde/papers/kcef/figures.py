@@ -432,8 +432,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
         for axis, place, known in zip("xy", pair, info.get("places", pair), strict=True):
             label = f"{info['columns'][place - 1]}, $x_{{{known}}}$"
             rows.append(style.scatter_row(dataset, DATA, series=label, stat=f"{axis}_label"))
-        points = _columns(here[0], "reference")[0]
-        rows += style.scatter_points(dataset, DATA, "", points, _POINTS)
+        rows += style.scatter_points(dataset, DATA, "", _columns(here[0], "reference")[0], _POINTS)
         for path in here:
             rows += _samples(scores, dataset, path, kinds[path.stem])
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)
@@ -441,8 +440,7 @@ def build_samples(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -
 
 def _columns(path: Path, name: str) -> np.ndarray:
     """Return the two columns to show of an array (seeds, rows, columns) beside a score file."""
-    pair = information(path)["shown_pair"]
-    return arrays_beside(path)[name][:, :, np.array(pair) - 1]
+    return arrays_beside(path)[name][:, :, np.array(information(path)["shown_pair"]) - 1]
 
 
 def _samples(scores: pd.DataFrame, dataset: str, path: Path, variant: str) -> list[dict]:

@@ -17,14 +17,12 @@ import pandas as pd
 from kcde import scores as score_files
 from kcde.evidence import readings, verdicts
 from kcde.evidence.checks import AS_PUBLISHED, decide, splits, variants
-from kcde.evidence.verdicts import summarise
 from kcde.experiments.table1_readings import DRAWN, READINGS, Table1Readings
 from kcde.metrics import NLL, NLL_X
 from kcde.pages import building, display, dot_plot, number, page, pipe_table, style
 from kcde.papers import published, registry
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 from kcde.papers.kcef import claims, figures
-from kcde.papers.kcef.claims import CONDITIONAL, JOINT
 
 _CHOICES = {
     "bandwidths": ["KCEF", "KCEF-stopped", "KCEF-converged"],
@@ -232,7 +230,7 @@ _BY_SETTING = {score_files.setting(**each._asdict()): f"{each}" for each in READ
 _OF_KNOWN = {"method": "KCEF", "variant": AS_PUBLISHED}
 _CLAIMS = {
     "K7": ("K7", {}),
-    **{f"K8, {nade} NADE": ("K8", {"nade": [nade]}) for nade in (CONDITIONAL, JOINT)},
+    **{f"K8, {nade} NADE": ("K8", {"nade": [nade]}) for nade in (claims.CONDITIONAL, claims.JOINT)},
     "D3": ("D3", {}),
     "D6": ("D6", {}),
 }
@@ -263,7 +261,9 @@ def build_grid(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
 
 def _likelihoods(own: pd.DataFrame, dataset: str) -> Iterator[dict]:
     cells = {
-        _BY_SETTING[setting]: summarise(splits(rows, dataset, "KCEF").to_numpy(float), "nats")
+        _BY_SETTING[setting]: verdicts.summarise(
+            splits(rows, dataset, "KCEF").to_numpy(float), "nats"
+        )
         for setting, rows in own[own["dataset"] == dataset].groupby("setting", sort=False)
     }
     # A mean that is not a number comes last.
@@ -293,8 +293,7 @@ def draw_grid(artefact: Artefact, frame: pd.DataFrame, stem: Path) -> None:
 
     Means above the range of a panel lie at its upper edge.
     """
-    shown = frame[frame["kind"] == "scatter"]
-    panels = list(shown.groupby("panel", sort=False))
+    panels = list(frame[frame["kind"] == "scatter"].groupby("panel", sort=False))
     rows = -(-len(panels) // _COLUMNS)
     size = style.PAGE, 0.75 + 1.4 * rows, min(_COLUMNS, len(panels)), rows
     with style.figure(*size, squeeze=False, sharex=True, stem=stem) as (made, grid):
