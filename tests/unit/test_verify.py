@@ -111,3 +111,5 @@ def test_the_last_commit_is_compared_on_the_command_line(tmp_path, monkeypatch, 
         assert f"{TABLE}.csv" in said
         assert "caution KCEF" in said
     assert call("verify", "results/laptop/figures", "dde")[0] == 2
+    write(tmp_path / "other/kcef/table1.csv", [KCEF])
+    assert call("verify", "--tracked", "other")[0] == 2

@@ -57,14 +57,13 @@ def build(into: str | Path, scale: str) -> pd.DataFrame:
 
     It has `COLUMNS`: published numbers in their order, then claims.
     """
-    into = Path(into)
-    if not into.is_dir():
-        raise FileNotFoundError(f"there are no outputs at {into}: run `snakemake` first")
-    values, decided = published.values(), readings.read(into)
+    into, values, decided = Path(into), published.values(), readings.read(into)
     values["kind"] = _kinds(values)
     keys = values["paper"] + "/" + values["artefact"]
     paths = {key: into / f"{key}.csv" for key in keys.unique()}
     tables = {key: ARTEFACTS[key].read(path) for key, path in paths.items() if path.exists()}
+    if not tables:
+        raise FileNotFoundError(f"there are no outputs at {into}: run `snakemake` first")
     rows = [_number(values.loc[k], tables.get(key)) for k, key in keys.items()]
     for row in published.claims().itertuples():
         own = decided[decided["claim"] == row.claim]

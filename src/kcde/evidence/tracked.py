@@ -197,13 +197,14 @@ def verify(computed: Path, tracked: Path = Path("figures"), target: str = "all")
     declared = {f"{each.key}.csv": each.tolerance for each in registry.select(target)}
     there = (path.relative_to(computed) for path in sorted(computed.rglob("*.csv")))
     decided = (readings.NAME, scorecard.TABLE) if target == "all" else ()
-    found = [f"{path}" for path in there if f"{path}" in declared or path.name in decided]
+    found = [f"{path}" for path in there if f"{path}" in {*declared, *decided}]
     if not found:
         raise FileNotFoundError(f"nothing was run here: no table in {computed}; run `snakemake`")
     if not (known := of_commit(tracked)):
         known = {p.relative_to(tracked).as_posix(): p.read_bytes() for p in tracked.rglob("*.csv")}
-    if not known:
-        raise ValueError(f"{tracked} holds no CSV: give a folder such as figures to --tracked")
+    if not known.keys() & {*found}:
+        here = f"of the tables in {computed}, such as {found[0]}"
+        raise ValueError(f"{tracked} has none {here}: give a folder such as figures to --tracked")
     # What is decided has verdicts alone to compare.
     of = {name: declared.get(name, verdicts.VERDICTS) for name in found}
     return [_drift(name, computed / name, known.get(name), each) for name, each in of.items()]
