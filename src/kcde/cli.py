@@ -520,8 +520,10 @@ def run_command(
     if not (methods or out):
         typer.echo(_described(cls))
         return
-    if not out or (cls.datasets and not methods):
-        raise ValueError(f"{name}: give a data set, a method and --out")
+    if not out or {bool(dataset), bool(methods)} != {bool(cls.datasets)}:
+        raise ValueError(f"{name}: give {'data, method and' if cls.datasets else 'only'} --out")
+    for each in out:  # .json and .npz are written beside it
+        _require_apart(each.with_suffix(""), *(path.with_suffix("") for path in (*files, *part)))
     for text in define:
         add(json_object(text, "--define", '{"Mine": {"estimator": "LSCDE"}}'))
     if dataset:
@@ -530,9 +532,9 @@ def run_command(
         named = [each.partition("/") for each in methods]
         keys = [first if first in cls.beside else key_of(first, fitting) for first, _, _ in named]
         methods = [key + slash + of for key, (_, slash, of) in zip(keys, named, strict=True)]
-    given = dict(map(_assigned, changes)) | {"data_dir": data_dir, "catalogue": catalogue}
-    given["files"] = tuple(files)
+    given = {"data_dir": data_dir, "catalogue": catalogue, "files": tuple(files)}
     given |= {"backend": backend} if "backend" in cls.parameters() else {}
+    given |= map(_assigned, changes)
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     jobs = [cls.at(scale, dataset, method, **given) for method in methods or [""]]
     run(jobs, out, shard=_shard(shard), parts=part)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from kcde.declared import of_kind
 from kcde.estimators import configured, estimator_names
 from kcde.names import AS_PUBLISHED, OURS, nearest
 
@@ -441,21 +442,23 @@ def define(methods: Mapping[str, Mapping[str, Any]]) -> None:
     Raises
     ------
     ValueError
-        If an estimator, an attribute or an option is unknown.
+        If an estimator, an attribute or an option is unknown, or a value is of the wrong kind.
     """
-    known = {each.name for each in dataclasses.fields(Method)}
+    known = {each.name: each.type for each in dataclasses.fields(Method)}
     for name, said in methods.items():
+        of_kind(f"methods.{name}", Mapping, said)
         if wrong := [key for key in said if key not in known]:
             guess = nearest(wrong[0], known)
             raise ValueError(f"methods.{name} has {wrong[0]!r}{guess}; known: {', '.join(known)}")
         name = next((key for key, each in METHODS.items() if name in each.names), name)
-        before = METHODS.get(name)
-        given = said | {key: tuple(said[key]) for key in ("shown", "names") if key in said}
-        if before and "options" in said:
-            given["options"] = {**before.options, **said["options"]}
+        before = METHODS.get(name, Method(""))
         try:
-            found = dataclasses.replace(before, **given) if before else Method(**given)
-            configured(found.estimator, found.options)
+            given = {key: of_kind(key, known[key], said[key]) for key in said}
+            given["options"] = {**before.options, **given.get("options", {})}
+            new = dataclasses.replace(before, **given)
+            for dataset in ("", *new.dataset_options):
+                options = new.options_for("joint", dataset)
+                configured(new.estimator, new.r_benchmark_options | options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"methods.{name}: {error}") from None
-        METHODS[name] = found
+        METHODS[name] = new

@@ -63,11 +63,6 @@ def source(module: str, root: Path = ROOT) -> Path | None:
     return next((file for file in candidates if file.is_file()), None)
 
 
-def parsed(path: Path) -> ast.Module:
-    """Return the tree of a source file."""
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
-
-
 def _home(name: str) -> str | None:
     """Return the module of a class that is imported from the package or from `estimators`."""
     place, _, cls = name.rpartition(".")
@@ -94,7 +89,7 @@ def _needs(name: str, root: Path) -> set[str]:
 @cache
 def _read(path: Path) -> tuple[str, list[ast.Import | ast.ImportFrom]]:
     """Return the hash of a source without its comments, and its imports; its tree is not kept."""
-    tree = parsed(path)
+    tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     imports = []
     for block in _blocks(tree):
         imports += [line for line in block if isinstance(line, ast.Import | ast.ImportFrom)]

@@ -31,7 +31,6 @@ from kcde.table_model import TableModel
 
 pytestmark = [pytest.mark.nightly, pytest.mark.filterwarnings("ignore")]
 
-FIGURES = Path(__file__).parents[2] / "figures"
 EACH, SECONDS, BYTES = int(os.environ.get("KCDE_MUTATIONS", 5000)) // 5, 30, 2**30
 CELLS = ["", "nan", "-inf", "1e308", "-1", "1e12", "x", "a\nb", "é", "\0", "9" * 5000, '"']
 VALUES = [None, True, -1, 0, 10**12, 1e308, np.nan, np.inf, "x", "a\nb", [], {}, [[]], "9" * 99]
@@ -136,7 +135,7 @@ def of_tracked(folder):
     for key in ("jdl/fig9", "kcef/table1", "across/all_methods"):
         path = folder / f"{key}.csv"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes((FIGURES / f"{key}.csv").read_bytes())
+        path.write_bytes((Path(__file__).parents[2] / f"figures/{key}.csv").read_bytes())
         yield path, partial(registry.ARTEFACTS[key].read, path)
 
 

@@ -12,7 +12,7 @@ from kcde.papers.registry import ARTEFACTS
 ROOT = Path(kcde.__file__).parent
 
 FLOORS = [
-    {"files", "names", "seeding"},
+    {"declared", "files", "names", "seeding"},
     {"provenance", "arrays"},
     {"memory", "panels", "sampling"},
     {"linalg", "kernels", "metrics", "normalisers", "selection"},

@@ -88,7 +88,9 @@ def test_a_defined_method_is_made_and_of_a_known_one_the_rest_stays(defined):
 
 def test_a_wrong_definition_is_named_and_defines_nothing(defined):
     option = {"estimator": "KCEF", "options": {"fold": 3}}
-    for said, words in (({"estimater": "KCEF"}, "`estimator`"), (option, "Mine: .*fold")):
+    cases = [({"estimater": "KCEF"}, "`estimator`"), (option, "Mine: .*fold")]
+    cases += [({"estimator": "KCEF", key: None}, key) for key in ("options", "shown")]
+    for said, words in cases:
         with pytest.raises(ValueError, match=words):
             defined({"Mine": said})
         assert "Mine" not in METHODS
@@ -104,6 +106,8 @@ def test_every_experiment_is_listed_and_described(call):
     assert (code, [line.split()[0] for line in said.splitlines()]) == (0, list(experiments()))
     for name, cls in experiments().items():
         code, said, _ = call("run", name)
+        whole = [each for each in cls.parameters().values() if each.type in (int, int | None)]
+        assert all("at_least" in each.metadata for each in whole), name
         named = *cls.repeated, *cls.datasets, *map(shown, cls.methods)
         assert (code, [each for each in named if each not in said]) == (0, []), name
 
@@ -126,13 +130,19 @@ def test_a_job_has_the_sizes_and_methods_that_are_given(call, raw, tmp_path):
         (["factors", "smoke-joint", "KCEF-M/01-99"], "columns 1-3; got 1-99"),
         (["r_benchmark", "smoke-linaer", "LSCDE"], "smoke-linaer"),
         ([*JOB, "LSCDE", "--set", "splits=few"], "splits must be of the kind int"),
+        ([*JOB, "LSCDE", "--set", "dataset=geyser"], "no parameter 'dataset'"),
+        ([*JOB, "LSCDE", "--define", '{"Mine": 3}'], "methods.Mine must be of the kind Mapping"),
+        ([*JOB, "LSCDE", "--part", "out.npz"], "is a file that is read"),
+        (["failure_case", "geyser", "KCEF"], "give only --out"),
+        (["similarity", "smoke-joint", "KEF"], "give --files of"),
         ([*JOB, "LSCDE", "--scale", "small"], "--scale must be one of smoke, laptop, paper"),
         ([*JOB, "LSCDE", "--shard", "3/2"], "--shard is i/k"),
         ([*JOB, "LSCDE", "NADE"], "jobs of r_benchmark run one at a time; got 2"),
     ],
 )
-def test_a_mistake_is_one_line_and_writes_nothing(call, raw, tmp_path, words, said):
-    code, _, line = call("run", *words, *raw, "-o", tmp_path / "out.csv")
+def test_a_mistake_is_one_line_and_writes_nothing(call, raw, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    code, _, line = call("run", *words, *raw, "-o", "out.csv")
     assert code == 2
     assert line.startswith("kcde: ")
     assert said in line

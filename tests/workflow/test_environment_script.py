@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
 STAMP = ".venv/made-by-envs-run"
 pytestmark = pytest.mark.nightly
 
@@ -19,7 +18,7 @@ def made(tmp_path_factory):
     """A project without any pins whose environment was made; tests copy what they change."""
     folder = tmp_path_factory.mktemp("made") / "project"
     (folder / "envs").mkdir(parents=True)
-    shutil.copy(ROOT / "envs/run", folder / "envs/run")
+    shutil.copy(Path(__file__).parents[2] / "envs/run", folder / "envs/run")
     (folder / "envs/cpu.txt").write_text("# nothing\n")
     (folder / "pyproject.toml").write_text("")
     return folder, run(folder, "python", "-c", "import sys; print(sys.prefix)")

@@ -11,7 +11,6 @@ the same rows are made once for all estimators (`Bases`).
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -199,11 +198,6 @@ def is_classifier(model) -> bool:
     return hasattr(model, "predict_proba")
 
 
-@cache
-def _option_names(cls: type) -> frozenset[str]:
-    return frozenset(cls._get_param_names())
-
-
 def _keys(model) -> list[Hashable]:
     return [_key(model, side) for side in ("x" if is_classifier(model) else "xy")]
 
@@ -211,7 +205,7 @@ def _keys(model) -> list[Hashable]:
 def _key(model, side: str, but: Set[str] = frozenset()) -> Hashable:
     """Return the key of a basis: its constructor and the hyper-parameters it depends on."""
     other = "bandwidth_y" if side == "x" else "bandwidth_x"
-    names = _option_names(type(model)) - _OF_THE_SOLUTION - {other} - but
+    names = {*model._get_param_names()} - _OF_THE_SOLUTION - {other} - but
     own = {name: getattr(model, name) for name in sorted(names)}
     return side, getattr(type(model), f"make_basis_{side}"), repr(own)
 

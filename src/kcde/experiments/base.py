@@ -7,9 +7,7 @@ repetition gives. An instance is a job: a data set with a method, all repetition
 
 import dataclasses
 import time
-import types
-import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +17,9 @@ import numpy as np
 
 from kcde.data.loaders import load
 from kcde.data.names import is_generated
+from kcde.declared import check, of_kind
 from kcde.methods import METHODS, Method, key_of
-from kcde.names import AS_PUBLISHED, nearest
+from kcde.names import AS_PUBLISHED, OURS, nearest
 from kcde.provenance import digest, estimator_module
 
 # Errors that a fit or a score may raise; any other is a bug.
@@ -119,7 +118,7 @@ class Experiment:
 
     def __post_init__(self):
         for each in dataclasses.fields(self):
-            _check(each.name, getattr(self, each.name), each.metadata)
+            check(f"{self.name}.{each.name}", getattr(self, each.name), each.metadata)
 
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field]:
@@ -127,17 +126,20 @@ class Experiment:
         return {each.name: each for each in dataclasses.fields(cls)}
 
     @classmethod
-    def at(cls, scale: str, dataset: str = "", method: str = "", **changes: Any) -> Self:
+    def at(cls, scale: str, dataset: str = "", method: str = "", /, **changes: Any) -> Self:
         """Return the job of a data set and a method at a scale, with some parameters changed.
 
         These may be as JSON has them: lists stand for tuples.
         """
-        cls.check_names(changes)
         known = cls.parameters()
-        own = {name: each.metadata.get("sizes") for name, each in known.items()}
-        given = {name: each[scale] for name, each in own.items() if each}
-        given |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method) | changes
-        return cls(**{name: _as_declared(name, known[name].type, given[name]) for name in given})
+        given = {n: f.metadata["sizes"][scale] for n, f in known.items() if "sizes" in f.metadata}
+        given |= cls.named(dataset, method) | cls.sizes_of(scale, dataset, method)
+        for name, value in changes.items():
+            if name not in (others := [one for one in known if one not in ("dataset", "method")]):
+                asked = f"{cls.name} has no parameter {name!r}{nearest(name, others)}"
+                raise ValueError(f"{asked}; it has {', '.join(others)}")
+            given[name] = of_kind(f"{cls.name}.{name}", known[name].type, value)
+        return cls(**given)
 
     @classmethod
     def within(cls, scale: str, dataset: str) -> bool:
@@ -154,14 +156,6 @@ class Experiment:
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict[str, Any]:
         """Return the sizes that depend on the data set or the method."""
         return {}
-
-    @classmethod
-    def check_names(cls, given: Iterable[str]) -> None:
-        """Raise `ValueError` for the name of a parameter that there is not."""
-        known = cls.parameters()
-        if unknown := next((name for name in given if name not in known), None):
-            asked = f"{cls.name} has no parameter {unknown!r}{nearest(unknown, known)}"
-            raise ValueError(f"{asked}; it has {', '.join(known)}")
 
     def identity(self) -> dict:
         """Return what identifies it among jobs: all parameters except files, ready for JSON."""
@@ -245,7 +239,7 @@ class MethodExperiment(Experiment):
     dataset: str = parameter(help="A data set of the catalogue.", kw_only=False)
     method: str = parameter(help="What the method is called in the scores.", kw_only=False)
     estimator: str | None = parameter(None, "Its class; by default the method's.", kw_only=False)
-    variant: str = parameter(AS_PUBLISHED, "as-published, or ours.")
+    variant: str = parameter(AS_PUBLISHED, "as-published, or ours.", choices=(AS_PUBLISHED, OURS))
     options: Mapping[str, Any] = parameter(dict, "Constructor arguments.")
 
     def __post_init__(self):
@@ -296,30 +290,3 @@ def _rows_of(arrays: Sequence[np.ndarray | None]) -> np.ndarray:
         if array is not None:
             found[row, *map(slice, array.shape)] = array
     return found
-
-
-def _check(name: str, value: Any, limits: Mapping[str, Any]) -> None:
-    """Raise `ValueError` if a value is beyond its limits; None is within."""
-    if value is None:
-        return
-    if "at_least" in limits and value < limits["at_least"]:
-        raise ValueError(f"{name} must be at least {limits['at_least']}; got {value}")
-    if "at_most" in limits and value > limits["at_most"]:
-        raise ValueError(f"{name} must be at most {limits['at_most']}; got {value}")
-    if value not in limits.get("choices", (value,)):
-        raise ValueError(f"{name} must be one of {', '.join(limits['choices'])}; got {value!r}")
-
-
-def _as_declared(name: str, kind: Any, value: Any) -> Any:
-    """Return a plain value as a field has it: a list as a tuple, a text as a path."""
-    if typing.get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_as_declared(name, typing.get_args(kind)[0], one) for one in value)
-    kinds = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-    plain = tuple(typing.get_origin(each) or each for each in kinds)
-    if isinstance(value, plain) and (type(value) is not bool or bool in plain):
-        return value
-    for made, other in ((float, int), (Path, str)):
-        if made in plain and type(value) is other:
-            return made(value)
-    names = " or ".join(each.__name__ for each in plain)
-    raise ValueError(f"{name} must be of the kind {names}; got {value!r}")

@@ -67,9 +67,7 @@ class Donut(Conditional):
         sizes = {"n_train": len(X), "n_test": len(evaluated), "dim": 1}
         row = self.row(unit, seed=seed, backend=self.device, **sizes)
         rows = _rows(row, evaluated, found, fitting + seconds)
-        if isinstance(found, Exception):
-            return Outcome(rows, [{}])
-        return Outcome(rows, [self.chosen(model)])
+        return Outcome(rows, [{} if isinstance(found, Exception) else self.chosen(model)])
 
     def _densities(self, model, evaluated: np.ndarray) -> dict[str, np.ndarray]:
         """Return the densities and shares to score, a row each x of `INPUTS`, on the host."""

@@ -154,7 +154,7 @@ class ProblemExperiment(base.MethodExperiment):
 
     reads_files = True
 
-    tuning_rows: int | None = sized(100, 500, 2000, "Rows that take part in a selection, at most.")
+    tuning_rows: int | None = sized(100, 500, 2000, "Rows of a selection, at most.", at_least=5)
 
     def open(self) -> Problem:
         """Return the problem."""
@@ -184,7 +184,7 @@ class Factors(ProblemExperiment, ArrayExperiment):
     smoke = ("smoke-joint", "grid-60")
     repeated = ("runs",)
 
-    nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.")
+    nodes: tuple[int, ...] = parameter((), "Which factors, from 1; all by default.", at_least=1)
     graph: str | list = parameter("full", "full, markov, or JSON parents from 0: [[],[0],[0,1]].")
     order: str = parameter("shuffled", "Training rows: shuffled, or as stored.", choices=ORDERS)
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)

@@ -51,7 +51,7 @@ class Joint(MethodExperiment):
     beside = (EXACT,)
 
     @classmethod
-    def at(cls, scale: str, dataset: str = "", method: str = "", **changes) -> "Joint":
+    def at(cls, scale: str, dataset: str = "", method: str = "", /, **changes) -> "Joint":
         """Return the job of a data set and a method: of the subclass that computes it."""
         kind = Joint if _is_sum(method) else Exact if method == EXACT else JointNetwork
         return super(Joint, kind).at(scale, dataset, method, **changes)
@@ -110,7 +110,7 @@ class JointNetwork(ProblemExperiment, Joint):
     options_key = "joint"
 
     runs: int = sized(2, 5, 5, "Random splits, or repetitions of the grid data.", at_least=1)
-    dims: tuple[int, ...] = parameter((), "Numbers of columns to train on, of grid-2000: [2, 5].")
+    dims: tuple[int, ...] = parameter((), "Numbers of columns, of grid-2000: [2, 5].", at_least=1)
 
     @classmethod
     def sizes_of(cls, scale: str, dataset: str, method: str) -> dict:

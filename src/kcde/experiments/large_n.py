@@ -24,7 +24,7 @@ from kcde.experiments import _measured_fit, methods
 from kcde.experiments.base import MethodExperiment, Outcome, attempt, parameter, sized
 from kcde.kernels import GaussianKernel
 from kcde.metrics import DENSITY_SECONDS, FIT_SECONDS, LOG_DENSITY_GAP, NLL, PEAK_MEMORY
-from kcde.names import OURS
+from kcde.names import AS_PUBLISHED, OURS
 from kcde.seeding import rng_of, row_seed
 from kcde.selection import kfold
 
@@ -126,7 +126,7 @@ class LargeN(MethodExperiment):
     smoke = ("bimodal-2-200", "bimodal-2-400")
     beside = (*REGRESSORS,)
 
-    variant: str = parameter(OURS, "as-published, or ours.")
+    variant: str = parameter(OURS, "as-published, or ours.", choices=(AS_PUBLISHED, OURS))
     test_rows: int = sized(500, 20_000, 20_000, "Rows on which a fit is scored.", at_least=2)
     # Rows that take part in a likelihood selection of KCEF, at most.
     tuning_rows = 1000

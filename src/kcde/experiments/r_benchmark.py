@@ -172,8 +172,8 @@ class RBenchmark(ArrayExperiment):
     calibrated = True
 
     splits: int = sized(2, 20, 20, "Random half/half splits.", at_least=1)
-    importance_samples: int = sized(1000, 10_000, 10_000, "Draws for log Z.")
-    tuning_rows: int | None = sized(100, 500, 2000, "Rows of a likelihood selection, at most.")
+    importance_samples: int = sized(1000, 10_000, 10_000, "Draws for log Z.", at_least=2)
+    tuning_rows: int | None = sized(100, 500, 2000, "Rows of a selection, at most.", at_least=5)
     # "training-half": a Gaussian wider than the training y (`log_normaliser` of the estimator);
     # "test-half": 1000 draws from one with mean and standard deviation of the *test* y, as dde was
     # evaluated, which is biased low.

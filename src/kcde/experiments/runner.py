@@ -30,8 +30,11 @@ def run(jobs, outs, *, shard: tuple[int, int] | None = None, parts: Sequence[Pat
     jobs = [jobs] if isinstance(jobs, Experiment) else list(jobs)
     outs = [Path(out) for out in ([outs] if isinstance(outs, str | Path) else outs)]
     check_compatible(jobs)
-    if len(outs) != (1 if shard else len(jobs)):
-        raise ValueError(f"give a file for each method, of a shard one; got {len(outs)}")
+    if len({*outs}) != (1 if shard else len(jobs)):
+        raise ValueError(f"give a file for each method, of a shard one; got {len({*outs})}")
+    what, ending = ("a part of a shard", ".part.npz") if shard else ("scores", ".csv")
+    if wrong := [out for out in outs if not ending.endswith(out.suffix or "?")]:
+        raise ValueError(f"{wrong[0]} is no file of {what}: name {wrong[0].with_suffix(ending)}")
     for job in jobs:
         job.check()
     units = list(range(jobs[0].count()))
@@ -79,8 +82,6 @@ def check_compatible(jobs: list[Experiment]) -> None:
 
 def write_part(path: Path, jobs: list[Experiment], units: list[int]) -> None:
     """Compute some repetitions and write their part; a folder that is none is found before."""
-    if path.suffix != ".npz":
-        raise ValueError(f"a shard keeps no scores: name its file {path.with_suffix('.part.npz')}")
     arrays: dict[str, np.ndarray] = {}
     told = []
     with atomic(path) as temporary:

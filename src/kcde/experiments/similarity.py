@@ -63,6 +63,8 @@ class Similarity(Experiment):
 
     def open(self) -> dict[str, list[_Samples]]:
         """Return our samples and the rival's by variant."""
+        if len(self.files) != 4:
+            raise ValueError(f"give --files of {self.needs(self.dataset, self.method)}, in order")
         each = [_Samples(path) for path in self.files]
         return dict.fromkeys(VARIANTS, each[:2]) | {EXACT_DRAWS: each[2:]}
 

@@ -147,7 +147,7 @@ class TrafficByTime(Conditional):
 
     splits: int = sized(1, 3, 10, "Random splits by days; pems-sf has one of its own.", at_least=1)
     thinned: int = sized(1, 3, 10, "Of 32 training days a weekday, no holidays.", at_least=0)
-    tuning_rows: int | None = parameter(2000, "Rows that choose parameters, at most; null: all.")
+    tuning_rows: int | None = parameter(2000, "Rows that choose, at most; null: all.", at_least=5)
 
     def check(self) -> None:
         """Raise `ValueError` as of every method, and for what costs are not measured of."""

@@ -15,7 +15,6 @@ from kcde.data import catalogue, fetch
 
 CONTENT = b"a,y\n1,2\n"
 OTHER = b"a,y\n3,4\n"
-ROOT = Path(__file__).parents[3]
 BUNDLED = [entry for entry in catalogue.read().values() if entry.bundled]
 
 
@@ -170,7 +169,7 @@ def test_without_a_checksum_nothing_is_downloaded(server, table, data):
 
 
 def test_all_but_pems_sf_is_bundled_with_its_licence_and_checksum_on_the_page():
-    folder = ROOT / "resources/data"
+    folder = Path(__file__).parents[3] / "resources/data"
     pinned = {entry.name for entry in catalogue.read().values() if entry.sha256}
     assert pinned - {entry.name for entry in BUNDLED} == {"pems-sf"}
     page = (folder / "README.md").read_text(encoding="utf-8")

@@ -7,8 +7,6 @@ from kcde.estimators._low_rank.constraints import product_bounds
 from kcde.estimators.cme import certify_infeasibility, project_on_simplex
 from kcde.kernels import GaussianKernel
 
-LAMBDAS = np.geomspace(1e-8, 10, 10)
-
 
 def test_equals_the_full_embedding_44_on_the_span_of_the_kernel(rng):
     X = rng.standard_normal((40, 1))
@@ -49,7 +47,7 @@ def test_the_support_is_the_pivots_and_its_weights_do_not_sum_to_one(many):
 def test_constrained_weights_are_a_probability_vector_on_average(many):
     X, Y = many
     assert CME(1.0, 0.9, 1e-4).fit(X, Y).weights(X).mean(axis=0).min() < -1e-3
-    for model in CME(1.0, 0.9, constrained=True).fit_path(X, Y, LAMBDAS):
+    for model in CME(1.0, 0.9, constrained=True).fit_path(X, Y, np.geomspace(1e-8, 10, 10)):
         average = model.weights(X).mean(axis=0)
         assert average.min() > -1e-9
         assert average.sum() == pytest.approx(1.0, abs=1e-9)

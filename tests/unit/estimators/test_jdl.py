@@ -15,7 +15,6 @@ from kcde.seeding import rng_of
 from kcde.selection import complement
 from naive import dense_jdl, grid_values
 
-LAMBDAS = np.geomspace(1e-8, 10, 10)
 BOTH = [(SmoothedJDL, JDL), (SmoothedCME, CME)]
 smoothed_and_plain = pytest.mark.parametrize(("smoothed", "plain"), BOTH)
 
@@ -100,7 +99,7 @@ def test_every_bandwidth_and_regularization_has_a_constrained_solution(seed):
     X = rng.standard_t(3, (200, 2))
     Y = rng.uniform(-1, 1) * X + rng.uniform(0.05, 1) * rng.standard_normal((200, 2))
     for widths in product((0.3, 1.0, 4.0), repeat=2):
-        path = JDL(*widths, constrained=True).fit_path(X, Y, LAMBDAS)
+        path = JDL(*widths, constrained=True).fit_path(X, Y, np.geomspace(1e-8, 10, 10))
         assert max(model.solver_residual_ for model in path) <= 1e-8
         assert max(model.solver_iterations_ for model in path) < 40
         for model in path[::3]:

@@ -123,6 +123,7 @@ def test_parts_must_be_whole_of_the_job_all_and_each_once(tmp_path):
     [
         (Thirds(kind="failing"), {"outs": "part.npz", "shard": (1, 2)}, "out of memory"),
         (Thirds(), {"outs": "1.csv", "shard": (1, 2)}, "part"),
+        (Thirds(), {"outs": "1.json"}, r"name 1\.csv"),
         (Thirds(), {"outs": ["1.csv", "2.csv"]}, "file"),
         ([Thirds()] * 2, {"outs": ["1.csv", "2.csv"]}, "one"),
     ],
@@ -138,14 +139,12 @@ def test_runs_that_fail_or_cannot_be_leave_nothing(tmp_path, monkeypatch, job, h
     ("job", "changes", "words"),
     [
         ("consistency", {"largest": 150}, "largest"),
-        ("donut donut LSCDE", {"repetitions": 0}, "repetitions"),
-        ("estimation_cost", {"points": 400}, "points"),
         ("factors smoke-joint LSCDE-F", {"graph": [[2], [0], [1]]}, "cycle"),
+        ("joint smoke-joint NADE", {"dims": [0]}, "dims"),
         ("large_n bimodal-60 linear", {}, "bimodal-60"),
         ("moments gaussian-1-200 JDL", {"tolerances": [1e-3, 1e-3]}, "tolerances"),
         ("moments gaussian-1-200 JDL", {"largest_factors": [0.25]}, "largest_factors"),
         ("planar geyser KEF", {}, "geyser"),
-        ("planar ring KEF", {"samples": 1}, "samples"),
         ("portfolio portfolios-2-390 JDL", {}, "pairs"),
         ("r_benchmark smoke-linear LSCDE", {"options": {"sigma": 1}}, "sigma"),
         ("samples smoke-joint KCEF-F", {"columns": "last"}, "columns"),

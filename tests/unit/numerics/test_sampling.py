@@ -8,12 +8,11 @@ from kcde.estimators import KCEF
 from kcde.estimators._kcef.natural_parameter import ChebyshevInterpolant
 from kcde.sampling import _Adaptation, _Chains, _random, convergence, hmc
 
-COVARIANCE = np.array([[1.0, 0.6], [0.6, 2.0]])
 MEAN = np.array([1.0, -2.0])
 
 
 def gaussian(Y):
-    gradient = -(Y - MEAN) @ np.linalg.inv(COVARIANCE)
+    gradient = -(Y - MEAN) @ np.linalg.inv([[1.0, 0.6], [0.6, 2.0]])
     return 0.5 * np.sum((Y - MEAN) * gradient, axis=1), gradient
 
 
