@@ -21,34 +21,23 @@ rule all:
         scorecard(config["scale"]),
 
 
-rule across:
-    input:
-        done([plan.ACROSS], [RUN]),
-
-
-rule readings:
-    input:
-        done(config["papers"], [READINGS]),
-        scorecard(config["scale"]),
-
-
-rule everything:
-    input:
-        done([*config["papers"], plan.ACROSS], [RUN, READINGS]),
-        scorecard(config["scale"]),
-
-
 rule smoke:
     input:
         drawn("smoke", config["papers"], [RUN]),
-        "results/smoke/figures/scorecard.md",
-        "results/smoke/figures/scores.csv.gz",
+        scorecard("smoke"),
+        scorecard("smoke") and "results/smoke/figures/scores.csv.gz",
 
 
-for paper in config["papers"]:
+for target, papers, stages in (
+    ("across", [plan.ACROSS], [RUN]),
+    ("readings", config["papers"], [READINGS]),
+    ("everything", [*config["papers"], plan.ACROSS], [RUN, READINGS]),
+    *((paper, [paper], [RUN]) for paper in config["papers"]),
+):
 
     rule:
         name:
-            paper
+            target
         input:
-            done([paper], [RUN]),
+            done(papers, stages),
+            scorecard(config["scale"]) if READINGS in stages else [],

@@ -1,5 +1,6 @@
 """What Snakemake does: runs of small targets in a copy of the project."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -43,9 +44,13 @@ def test_scores_do_not_depend_on_shards(project):
     pd.testing.assert_frame_equal(*found)
 
 
-def test_nothing_to_verify_and_a_report_of_what_is_tracked(fresh):
+def test_what_is_tracked_is_that_of_the_checkout_also_elsewhere(fresh, tmp_path):
     (fresh.folder / "figures").rmdir()
     (fresh.folder / "figures").symlink_to(ROOT / "figures")
     assert "nothing was run here" in fresh.run("verify", expect=1)
+    for scale, said, code in (("laptop", "byte for byte", 0), ("smoke", "has none", 1)):
+        shutil.copytree(ROOT / "figures/kcef", tmp_path / f"results/{scale}/figures/kcef")
+        elsewhere = "--directory", tmp_path, "--config", f"scale={scale}"
+        assert said in fresh.run("verify", *elsewhere, expect=code)
     assert "drawn: results/laptop/report.html" in fresh.run("report")
     assert (fresh.folder / "results/laptop/report.html").stat().st_size > 1e6

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -26,12 +27,15 @@ from kcde.experiments import experiment, experiments
 from kcde.experiments.base import LAPTOP, SCALES, SMOKE
 from kcde.memory import free_host_bytes
 from kcde.methods import define
+from kcde.names import nearest
 
 
 def typed(value):
     """Return a value of `--config`, in whose dictionaries Snakemake reads numbers as text."""
     if isinstance(value, dict):
         return {key: typed(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(typed, value))
     return yaml.safe_load(value) if isinstance(value, str) else value
 
 
@@ -42,8 +46,12 @@ try:
     if unknown := sorted({*config["papers"]} - {*plan.PAPERS}):
         raise ValueError(f"there is no paper {unknown[0]!r}; known: {', '.join(plan.PAPERS)}")
     define(config["methods"])
+    shown = {key for each in config["methods"].values() for key in each.get("shown", ())}
+    for key in shown - {*ARTEFACTS}:
+        raise ValueError(f"methods: shown: no artefact {key!r}{nearest(key, ARTEFACTS)}")
     for name, changes in (dict.fromkeys(config["shards"], {}) | config["set"]).items():
-        experiment(name).check_names(changes)
+        made = experiment(name)
+        made.at(config["scale"], *made.datasets[:1], *made.methods[:1], **changes)
     # The host that submits jobs to a cluster may be without the GPU that its nodes have.
     asks = config["backend"] == "cupy" and not LOCAL
     HAS_GPU = asks or resolve_backend(config["backend"]) == "cupy"
@@ -51,6 +59,7 @@ except (ValueError, RuntimeError, WorkflowError) as error:
     said = re.search(r"ValidationError: (.*)(?s:.*)\nOn instance(.*):\n", str(error))
     raise WorkflowError(f"config{said[2]}: {said[1]}" if said else f"config: {error}") from None
 
+scores = partial(plan.scores, pems=config["pems"])
 CATALOGUE = catalogue.by_any_name(catalogue.read())
 RESOURCES = plan.resource_table(ROOT / "resources.csv")
 CONDA = "../../envs/gpu.yaml" if config["backend"] == "cupy" else "../../envs/cpu.yaml"
@@ -70,8 +79,7 @@ PUT = (
 
 # Jobs use the Python that runs Snakemake, unless in a conda environment, and this checkout.
 # Snakemake sets thread variables from `threads`, which --cores caps; results must not depend on it.
-# glibc returns large temporaries to the kernel and faults the next ones in again, which takes a
-# tenth of the time; it keeps those below 1 GiB.
+# To return large temporaries to the kernel takes a tenth of the time: glibc keeps up to 1 GiB.
 # Compiled networks are kept a machine, whose processor they are for: jobs of a shape share them.
 os.environ.update(PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 if config["data_mirror"]:
@@ -86,8 +94,7 @@ shell.prefix(
 
 
 onstart:
-    # With a rate limit Snakemake looks at all jobs that wait each second, and once more each second
-    # for every job that it started: in the end for most of a core.
+    # With a rate limit Snakemake looks at all waiting jobs each second: for most of a core.
     if LOCAL:
         workflow.scheduler.job_rate_limiter = None
         for left in Path("results").rglob(".kcde-*"):  # by a run that was killed
@@ -95,8 +102,7 @@ onstart:
 
 
 if LOCAL:
-    # Each job takes the first GPU that it finds, so there is one to share out. A job that asks for
-    # more memory than there is asks for all of it, and so runs alone.
+    # A job takes the first GPU that it finds. One that asks for too much memory runs alone.
     workflow.register_resource("gpu", config["gpu_jobs"])
     # The other cores draw the tables of the first papers meanwhile.
     workflow.register_resource("long", max(1, (workflow.cores or 1) // 2))
@@ -112,7 +118,7 @@ wildcard_constraints:
     scale=any_of(SCALES),
     job=f"(?:{any_of(experiments())})(?:/[A-Za-z0-9-]+){{0,3}}",
     paper=any_of([*plan.PAPERS, plan.ACROSS]),
-    artefact=any_of(key.partition("/")[2] for key in ARTEFACTS),
+    artefact="|".join(f"(?<={each.paper}/){re.escape(each.name)}" for each in ARTEFACTS.values()),
     shard="[0-9]+",
     shards="[0-9]+",
 
@@ -120,10 +126,6 @@ wildcard_constraints:
 def drawn(scale, papers, stages):
     """Return what is drawn of the artefacts of papers."""
     return [f"results/{scale}/figures/{each.key}.png" for each in plan.artefacts(papers, stages)]
-
-
-def scores(artefact, scale):
-    return plan.scores(artefact, scale, pems=config["pems"])
 
 
 def done(papers, stages):
@@ -149,9 +151,12 @@ def judged(scale):
     return [path for path, run in found.items() if run or asked or Path(path).exists()]
 
 
-def not_tracked(w):
-    """Refuse a file in figures/ of a configuration that does not draw there."""
-    raise WorkflowError(f"kcde: this configuration draws into {FIGURES}/: ask for the file there")
+def not_here(w):
+    """Refuse a target that there is not, or not in this configuration."""
+    asked = "".join(f" {word}" for word in w)
+    guess = nearest(asked, [each.name for each in workflow.rules])
+    where = f"this configuration draws into {FIGURES}/, and makes a scorecard of all `papers` only"
+    raise WorkflowError(f"no such target{asked}{guess}: {where}; `snakemake help` lists all")
 
 
 def publishable(w):
@@ -181,7 +186,7 @@ def raw_data(w):
     found = plan.raw_data(w.scale, job_of(w))
     if w.scale == SMOKE:
         return [f"{SMOKE_RAW}/catalogue.csv"] if found else []
-    return [f"results/data/{CATALOGUE[name].name}.txt" for name in found]
+    return [f"results/data/{catalogue.find(CATALOGUE, name).name}.txt" for name in found]
 
 
 def parts(w):

@@ -1,6 +1,4 @@
-# Tables and figures: drawn from scores into results/<scale>/figures/, then copied to figures/, where a
-# person finds them, file by file, each whole.
-# What an artefact decides of its paper's claims is an output as its picture is.
+# Tables and figures, and what they decide of claims: drawn into results/<scale>/, then copied.
 rule draw:
     input:
         scores=lambda w: scores(ARTEFACTS[f"{w.paper}/{w.artefact}"], w.scale),
@@ -61,7 +59,7 @@ for key in ARTEFACTS:
             name:
                 f"figures/{key}.{suffix}"
             input:
-                f"results/{LAPTOP}/copied/{key}" if TRACKED else not_tracked,
+                f"results/{LAPTOP}/copied/{key}" if TRACKED else not_here,
             log:
                 f"results/logs/{LAPTOP}/targets/{key}.{suffix}.log",
             localrule: True

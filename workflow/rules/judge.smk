@@ -62,7 +62,7 @@ use rule copy as copy_scorecard with:
 
 rule scorecard:
     input:
-        scorecard(config["scale"]),
+        scorecard(config["scale"]) or not_here,
     log:
         "results/logs/scorecard.log",
     localrule: True
@@ -129,11 +129,20 @@ rule verify:
         CONDA
     params:
         computed=f"results/{config['scale']}/figures",
-        tracked=ROOT / ("figures" if config["scale"] == LAPTOP else AT_PAPER_SCALE),
+        tracked=ROOT
+        / {LAPTOP: "figures"}.get(config["scale"], f"figures/at-{config['scale']}-scale"),
     message:
         "compare what was computed here with what is tracked"
     shell:
         "python -m kcde verify {params.computed} --tracked {params.tracked:q} 2>&1 | tee {log}"
+
+
+# A word that names no rule is a target that is misspelt.
+rule unknown:
+    input:
+        not_here,
+    output:
+        "{word,[^/.]+}",
 
 
 rule help:
