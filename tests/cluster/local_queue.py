@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""A queue on this host that is called as PBS is: `qsub` and `qstat` by links to this file.
+"""A queue on this host that is called as PBS is: `qsub`, `qstat` and `qdel` link to this file.
 
-The folder KCDE_QUEUE keeps what is known of each job. Two jobs run at once. A job over its walltime
-or memory is killed, as on a cluster, and an ended one is forgotten. For tests alone.
+The folder KCDE_QUEUE keeps what is known of each job. A job over its memory is killed, as on a
+cluster, and an ended one is forgotten. For tests alone.
 """
 
 import argparse
-import fcntl
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -20,12 +18,10 @@ from pathlib import Path
 import psutil
 
 QUEUE = Path(os.environ["KCDE_QUEUE"])
-SLOTS = 2
-STEP = 0.1  # seconds between two looks at a job
 
 
 def qsub(words):
-    """Copy a script, as PBS does, start what waits for a slot, and print the identifier."""
+    """Copy a script, as PBS does, start it, and print the identifier."""
     parser = argparse.ArgumentParser("qsub")
     parser.add_argument("-V", action="store_true", required=True)
     for option in ("-S", "-N", "-j", "-o"):
@@ -39,63 +35,29 @@ def qsub(words):
     assert re.search(r"\bncpus=[1-9]", limits)
     assert len(asked.N) <= 15
     QUEUE.mkdir(exist_ok=True)
-    with (QUEUE / "submitted").open("a+") as submitted:
-        fcntl.flock(submitted, fcntl.LOCK_EX)
-        submitted.seek(0)
-        identifier = f"{len(submitted.readlines()) + 1}.local"
+    identifier = f"{os.getpid()}.local"
+    with (QUEUE / "submitted").open("a") as submitted:
         print(identifier, asked.N, memory, walltime, file=submitted)
     shutil.copy(asked.script, QUEUE / f"{identifier}.sh")
-    state(identifier).write_text("Q")
+    state(identifier).write_text("R")
     this = f"{Path(__file__).resolve()}"  # not the link, whose name says what to do
-    runner = [sys.executable, this, "run", identifier, asked.S, f"{memory}", f"{walltime}"]
+    runner = [sys.executable, this, "run", identifier, asked.S, f"{memory}"]
     with Path(asked.o).open("w") as said:
         subprocess.Popen(runner, stdout=said, stderr=said, start_new_session=True)
     print(identifier)
 
 
-def run(identifier, shell, memory, walltime):
-    """Wait for a slot, run a job within its limits, and forget it."""
-    with slot():
-        job = subprocess.Popen([shell, f"{QUEUE / identifier}.sh"], start_new_session=True)
-        state(identifier).write_text("R")
-        over = time.monotonic() + int(walltime)
-        while job.poll() is None:
-            if time.monotonic() > over or resident(job.pid) > int(memory) * 2**20:
-                kill(job.pid)
-            time.sleep(STEP)
+def run(identifier, shell, memory):
+    """Run a job, kill it with all that it started where they take too much, and forget it."""
+    job = psutil.Popen([shell, f"{QUEUE / identifier}.sh"], start_new_session=True)
+    while job.poll() is None:
+        with suppress(psutil.NoSuchProcess):
+            own = [job, *job.children(recursive=True)]
+            if sum(process.memory_info().rss for process in own) > int(memory) * 2**20:
+                for process in own:
+                    process.kill()
+        time.sleep(0.1)
     state(identifier).unlink()
-
-
-def slot():
-    """Return the lock of a free slot, held."""
-    while True:
-        for number in range(SLOTS):
-            lock = (QUEUE / f"slot{number}").open("w")
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return lock
-            except OSError:
-                lock.close()
-        time.sleep(STEP)
-
-
-def processes(pid):
-    """Return a job with all that it started, also in sessions of their own."""
-    job = psutil.Process(pid)
-    return [job, *job.children(recursive=True)]
-
-
-def resident(pid):
-    with suppress(psutil.NoSuchProcess):
-        return sum(process.memory_info().rss for process in processes(pid))
-    return 0
-
-
-def kill(pid):
-    """Kill a job with all that it started."""
-    with suppress(psutil.NoSuchProcess):
-        for process in processes(pid):
-            process.send_signal(signal.SIGKILL)
 
 
 def qstat(words):
@@ -115,7 +77,9 @@ def state(identifier):
 
 if __name__ == "__main__":
     called = Path(sys.argv[0]).name
-    if called in ("qsub", "qstat"):
-        {"qsub": qsub, "qstat": qstat}[called](sys.argv[1:])
+    if called == "qsub":
+        qsub(sys.argv[1:])
+    elif called in ("qstat", "qdel"):  # which is asked for what was killed, and does not find it
+        qstat(sys.argv[1:])
     else:
         run(*sys.argv[2:])

@@ -144,7 +144,7 @@ def test_killed_and_failing_jobs_on_a_queue(tmp_path):
     """A job over its memory is tried again with double; one that fails says so, with its output."""
     commands, queue = tmp_path / "bin", tmp_path / "queue"
     commands.mkdir()
-    for name in ("qsub", "qstat"):
+    for name in ("qsub", "qstat", "qdel"):
         (commands / name).symlink_to(ROOT / "tests/cluster/local_queue.py")
     first = f"{commands}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     known = {"PATH": first, "KCDE_QUEUE": f"{queue}", "KCDE_CLUSTER_PROOF": "reached"}
