@@ -16,7 +16,6 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytest
 import typer
 
@@ -36,7 +35,7 @@ MADE = ("_build", "evidence", "examples", "figures", "generated")
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not {*path.relative_to(DOCS).parts} & {*MADE})
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 README = ROOT / "README.md"
-SLOW = {"own-data.md", "tutorial.md"}
+SLOW = {"README.md", "own-data.md", "tutorial.md"}
 # What takes hours, a GPU or a cluster, is the test suite itself, or makes environments.
 ELSEWHERE = re.compile(r"--cores all|scale=paper|KCDE_ENV|pytest|tar |pip install")
 FENCE = re.compile(r"^( *)```([^\n`]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -79,13 +78,15 @@ def elsewhere(tmp_path, monkeypatch):
     "page",
     [
         pytest.param(page, marks=pytest.mark.nightly if page.name in SLOW else ())
-        for page in PAGES
+        for page in [*PAGES, README]
         if fences(page, "python")
     ],
     ids=name_of,
 )
 def test_the_python_of_a_page_runs(page, elsewhere):
-    namespace = {"__name__": page.stem}
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    of_readme = {"X": X, "y": X[:, 0] + X[::-1, 1], "X_new": X[:5]}  # as its comments say
+    namespace = {"__name__": page.stem} | (of_readme if page == README else {})
     for block in fences(page, "python"):
         exec(compile(block, name_of(page), "exec"), namespace)  # our own pages
     if page.name == "own-data.md":
@@ -96,20 +97,6 @@ def test_the_python_of_a_page_runs(page, elsewhere):
         assert first > 0.9 > middle > 0.5 > last
         rest = namespace["X"][200:], namespace["Y"][200:]
         assert namespace["model"].score(*rest) > namespace["plain"].score(*rest) + 0.3
-
-
-@pytest.mark.nightly
-def test_the_python_of_the_readme_runs(elsewhere):
-    """With the names that its comments speak of."""
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(120, 2)), rng.normal(size=(120, 2)).cumsum(axis=1)
-    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0] + rng.normal(size=120)})
-    (elsewhere / "rows").mkdir()
-    table.to_parquet(elsewhere / "rows/part.parquet")
-    namespace = {"X": X, "Y": Y, "y": table["y"].to_numpy()}
-    namespace |= {f"{name}_new": values[:5] for name, values in namespace.items()} | {"rng": rng}
-    for block in fences(README, "python"):
-        exec(compile(block, "README.md", "exec"), namespace)
 
 
 @pytest.mark.parametrize("page", [*PAGES, README], ids=name_of)

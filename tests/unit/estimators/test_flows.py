@@ -37,7 +37,7 @@ def fitted(flow_class):
 
 @pytest.mark.parametrize("d_y", [1, 2])
 def test_log_density_is_the_change_of_variables(fitted, d_y, monkeypatch):
-    """By the Jacobian of the bijection that jax derives, and its inverse by finite differences."""
+    """By the Jacobian of the bijection that jax derives."""
     model, X, Y = fitted[d_y]
     z, log_slope = model.flow_.inverse(X[:5], Y[:5])
     np.testing.assert_allclose(model.flow_.push(X[:5], z), Y[:5], atol=1e-9)
@@ -50,11 +50,6 @@ def test_log_density_is_the_change_of_variables(fitted, d_y, monkeypatch):
 
         jacobians = [np.asarray(jacobian(*pair)) for pair in zip(X[:5], Y[:5], strict=True)]
     np.testing.assert_allclose(np.linalg.slogdet(jacobians)[1], log_slope, atol=1e-9)
-    for x, at, slope in zip(X, z, log_slope, strict=False):
-        steps = 1e-5 * np.eye(d_y)
-        forward = [model.flow_.push(np.stack([x, x]), np.stack([at + h, at - h])) for h in steps]
-        difference = np.stack([(up - down) / 2e-5 for up, down in forward])
-        assert np.linalg.slogdet(difference)[1] == pytest.approx(-slope, abs=1e-5)
     expected = norm.logpdf(z).sum(axis=1) + log_slope
     np.testing.assert_allclose(model.log_density(X[:5], Y[:5]), expected, rtol=1e-10)
     # Any number of rows is padded, or cut into blocks.

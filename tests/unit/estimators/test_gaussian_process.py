@@ -45,9 +45,6 @@ def test_it_is_that_of_scikit_learn_over_all_rows(repeated, rng, monkeypatch, na
             np.testing.assert_allclose(model.variance(at)[:, c], std**2, rtol=1e-9)
             log_density += norm.logpdf(y[:, c], mean, std)
         np.testing.assert_allclose(model.log_density(at, y), log_density, rtol=1e-9)
-    moments = model.conditional_expectation(lambda y: np.hstack([y, y**2]), at[:4])
-    expected = np.hstack([model.mean(at[:4]), model.mean(at[:4]) ** 2 + model.variance(at[:4])])
-    np.testing.assert_allclose(moments, expected, rtol=1e-2)
 
 
 def test_columns_with_hyper_parameters_of_their_own_are_separate_fits(repeated):

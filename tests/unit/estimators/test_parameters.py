@@ -8,6 +8,7 @@ import kcde
 from contracted import make
 from kcde import memory
 
+PARTS = [make("LSCDE"), make("LinearGaussian")]
 WRONG = [
     (kcde.CDO, {"bandwidth_x": 0.0}, {"bandwidth_y": [1.0, 1.0]}, {"regularization": -1.0}),
     (kcde.CDO, {"kernel_x": "cauchy"}, {"kernel_x": ["laplace"]}, {"bandwidth_x": "wide"}),
@@ -51,7 +52,10 @@ WRONG = [
     (kcde.ResidualKDE, {"bandwidth_y": -1.0}),
     (kcde.SmoothedCME, {"smoothing": [0.3, 0.3]}, {"regularization": -1.0}),
     (kcde.SmoothedJDL, {"smoothing": 0.0}, {"regularization": 0.0}),
+    (kcde.Stacked, {"estimators": ()}),
 ]
+WRONG += [(kcde.Conformal, {"share": s, "estimator": PARTS[0]}) for s in (0, 1, 0.01, [0.2, 0.3])]
+WRONG += [(kcde.Stacked, {"weights": w, "estimators": PARTS}) for w in ([1], [0, 0], [2, -1])]
 WRONG = [(kind, options) for kind, *each in WRONG for options in each]
 
 

@@ -91,17 +91,3 @@ def test_groups_reach_folds_and_densities_that_choose_by_them(pairs):
     assert not np.array_equal(plain.weights_, grouped.weights_)
     alone = LSCDE().fit(X, Y, groups=np.arange(30) // 3)
     assert grouped.estimators_[0].bandwidth_x_ == pytest.approx(alone.bandwidth_x_)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (((),), "at least one"),
-        ((PARTS, [1.0, 2.0]), "3 numbers"),
-        ((PARTS, [0.0, 0.0, 0.0]), "nor all 0"),
-        ((PARTS, [1.0, -1.0, 1.0]), "negative"),
-    ],
-)
-def test_what_cannot_be_stacked_is_refused(arguments, word, pairs):
-    with pytest.raises(ValueError, match=word):
-        Stacked(*arguments).fit(*pairs)

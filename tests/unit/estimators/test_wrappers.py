@@ -105,15 +105,12 @@ def test_plot_draws_the_density(pairs):
             model.plot(rows, labels=labels)
 
 
-def test_too_few_calibration_rows_and_wrong_shares_are_refused(pairs):
+def test_too_few_calibration_rows_and_wrong_levels_are_refused(pairs):
     model = Conformal(process()).fit(*pairs)
     with pytest.raises(ValueError, match=r"above 0\.889"):
         model.interval(pairs[0], 0.9)
     with pytest.raises(ValueError, match="level"):
         model.interval(pairs[0], [0.5, 0.9])
-    for share in (0.0, 1.0, 0.01, [0.2, 0.3]):
-        with pytest.raises(ValueError, match="share"):
-            Conformal(process(), share=share).fit(*pairs)
 
 
 @pytest.mark.parametrize(
