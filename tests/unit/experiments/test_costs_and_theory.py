@@ -12,7 +12,6 @@ from kcde.estimators import KCEF, LikelihoodKCEF, Standardised
 from kcde.experiments import _measured_fit, consistency, failure_case
 from kcde.experiments.estimation_cost import EstimationCost
 from kcde.experiments.large_n import LargeN
-from kcde.kernels import GaussianKernel
 from kcde.seeding import rng_of
 
 GIVEN = {"bandwidth_x": 1.5, "bandwidth_y": 0.8, "regularization": 1e-3, "rank_x": 20}
@@ -110,22 +109,6 @@ def test_j_vanishes_while_kl_does_not(weight):
     assert failure_case.divergence(*DISJOINT, weight) == pytest.approx(exact, abs=1e-10)
 
 
-@pytest.mark.parametrize("weight", [0.1, 0.5, 0.8])
-def test_overlapping_supports_agree_with_adaptive_quadrature(weight):
-    first, second = OVERLAPPING
-
-    def log_q(y):
-        return np.log(weight * first.density(y) + (1 - weight) * second.density(y))
-
-    def integrand(y, p):
-        difference = p.score(y) - (log_q(y + 1e-5) - log_q(y - 1e-5)) / 2e-5
-        return 0.5 * p.density(y) * difference**2
-
-    j = sum(0.5 * integrate.quad(integrand, -11, 11, args=(p,))[0] for p in OVERLAPPING)
-    assert failure_case.expected_score(first, second, weight) == pytest.approx(j, rel=1e-6)
-    assert j > 0.1
-
-
 @pytest.fixture(scope="module")
 def smooth():
     return consistency.target(1.0)
@@ -143,15 +126,6 @@ def value(coefficients, x, y):
     in_x = consistency.features(x, consistency.BANDWIDTH_X, coefficients.shape[0])
     in_y = consistency.features(y, consistency.BANDWIDTH_Y, coefficients.shape[1])
     return np.sum((in_x @ coefficients) * in_y, axis=1)
-
-
-def test_the_basis_gives_the_kernel_and_its_derivatives():
-    a, b = np.linspace(-3, 4, 7), np.linspace(-5, 2, 6)
-    exact = GaussianKernel(2.0).derivatives(a[:, None], b[:, None])
-    at_b = consistency.features(b, 2.0, 60)
-    for order, expected in enumerate((exact.value, exact.first[..., 0], exact.laplacian)):
-        found = consistency.features(a, 2.0, 60, order) @ at_b.T
-        np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_t_0_is_c_applied_to_the_source(smooth):
