@@ -92,6 +92,9 @@ def test_quantiles_of_separate_modes_far_from_the_origin_where_no_x_is_one_row()
     np.testing.assert_allclose(model.cdf(None, model.quantile(None, [0.3])[:, 0]), 0.3, atol=1e-9)
     assert (model.interval(None, 0.5).shape, model.mean(None).shape) == ((1, 2), (1, 1))
     assert model.crps(None, Y).shape == (100,)
+    near = EpsilonKDE(1.0, 0.3, standardize=False).fit(None, Y - 1e6)
+    np.testing.assert_allclose(model.variance(None), near.variance(None), rtol=1e-8)
+    np.testing.assert_allclose(model.mean(None) - 1e6, near.mean(None), atol=1e-8)
 
 
 def test_no_rows_and_wrong_probabilities_are_refused(fitted):

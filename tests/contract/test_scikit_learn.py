@@ -10,17 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.inspection import partial_dependence
-from sklearn.metrics import r2_score
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from contracted import everything, make
-from kcde.estimators import LSCDE, Conformal, Stacked, Standardised
-from kcde.selection import contiguous_folds
+from kcde.estimators import Conformal, Stacked, Standardised
 
 EXCEPTIONS = {
     "check_n_features_in_after_fitting": "the error is in words that all methods have",
@@ -96,20 +91,3 @@ def test_a_pipeline_of_frames_predicts_and_its_last_step_has_the_density(pairs):
     assert pipeline.score(X, Y) == pytest.approx(log_density.mean())
     assert is_regressor(pipeline)
     assert list(pipeline[-1].feature_names_in_) == ["a", "b"]
-
-
-def test_regressors_are_scored_by_density_or_mean_and_drawn_by_partial_dependence(pairs):
-    X, Y = pd.DataFrame(pairs[0], columns=["a", "b"]), pd.Series(pairs[1][:, 0])
-    model, log_density, r2 = LSCDE(0.6, 0.5, 0.1), [], []
-    for held in contiguous_folds(30, 3):
-        fold, x, y = clone(model).fit(X.drop(held), Y.drop(held)), X.loc[held], Y[held]
-        log_density.append(fold.log_density(x, y).mean())
-        r2.append(r2_score(y, fold.predict(x)))
-    np.testing.assert_allclose(cross_val_score(model, X, Y, cv=3), log_density)
-    np.testing.assert_allclose(cross_val_score(model, X, Y, cv=3, scoring="r2"), r2)
-    model.fit(X, Y)
-    found = partial_dependence(model, X, ["a"], grid_resolution=5)
-    at = X.assign(a=found["grid_values"][0][2])
-    assert found["average"][0, 2] == pytest.approx(model.predict(at).mean())
-    logs = TransformedTargetRegressor(LSCDE(0.6, 0.5, 0.1), func=np.log, inverse_func=np.exp)
-    assert logs.fit(X, np.exp(Y)).predict(X).shape == (30,)
