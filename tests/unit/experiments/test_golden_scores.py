@@ -91,7 +91,7 @@ OF_ROUNDING = ["solver_residual", "solver_iterations", "normalisation_error"]
 
 SLOW = ("consistency", "table1_readings smoke-mixed KCEF")
 ON_A_DEVICE = [case for case in CASES if "backend" in experiments()[case.split()[0]].parameters()]
-HOST = ("table1", "factors grid", "Nadaraya", "KCEF-LL")
+HOST = ("table1", "factors grid", "Nadaraya", "KCEF-LL", "larger_sets", "-factors")
 ON_A_DEVICE = [case for case in ON_A_DEVICE if not any(part in case for part in HOST)]
 IN_SHARDS = [
     *("consistency", "donut donut LSCDE", "factors smoke-joint LSCDE-F/01-03"),
