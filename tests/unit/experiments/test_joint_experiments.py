@@ -159,7 +159,8 @@ def test_jobs_that_sample_one_model_in_two_ways_fit_it_once(smoke, launch, tmp_p
 
     monkeypatch.setattr(KCEF, "_fit", counting)
     places = {"data_dir": smoke[0], "catalogue": smoke[1]}
-    run([Samples(**KCEF_F | places), Samples(**INVERSE | places)], [tmp_path / "1", tmp_path / "2"])
+    outs = [tmp_path / "1.csv", tmp_path / "2.csv"]
+    run([Samples(**KCEF_F | places), Samples(**INVERSE | places)], outs)
     assert len(fits) == 3  # a factor a column
     alone = launch(Samples, **INVERSE)
     with np.load(tmp_path / "2.npz") as stored:
