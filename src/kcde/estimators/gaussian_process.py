@@ -118,9 +118,9 @@ class GaussianProcess(CommonOptions, NormalResiduals):
 
     def _choose(self, X, Y, rows: int) -> list[marginal_likelihood.Hyperparameters]:
         """Complete what is given for each column by marginal likelihood on at most so many rows."""
-        d_y, bandwidth = self.n_outputs_, self.bandwidth_x
-        if bandwidth is not None:
-            bandwidth = as_bandwidths(bandwidth, self.n_features_in_, "bandwidth_x")
+        d_x, d_y, bandwidth = self.n_features_in_, self.n_outputs_, self.bandwidth_x
+        if bandwidth is not None or not d_x:
+            bandwidth = as_bandwidths(1.0 if bandwidth is None else bandwidth, d_x, "bandwidth_x")
         stds = [
             [None] * d_y if value is None else as_bandwidths(value, d_y, name).tolist()
             for name, value in (("signal_std", self.signal_std), ("noise_std", self.noise_std))
