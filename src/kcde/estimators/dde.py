@@ -11,11 +11,10 @@ from kcde.estimators._shared import checks
 from kcde.estimators._shared.exponential_family import ExponentialFamily
 from kcde.estimators._shared.rows import LARGEST_IN_FLOAT32
 from kcde.estimators.base import CommonOptions, Tags
-from kcde.normalisers import GaussianProposal, Normaliser
+from kcde.normalisers import GaussianProposal
 from kcde.panels import neighbourhoods
 from kcde.seeding import generator, rng_of, seed_of
 
-_SAMPLER_DRAWS = 1000
 _RESAMPLED = 10_000
 _FEWEST_ROWS = 5  # for holding rows out
 _COUNTS = ("features", "hidden_units", "latent", "iterations", "patience", "batch_size")
@@ -201,7 +200,7 @@ class DDE(CommonOptions, ExponentialFamily):
         self.potential_ = model.potential(state)
         self.coef_ = self.potential_.weights
         self._T = model.potential(state, 1.0 / self._density_weight)
-        self.sampler_, self._nu = model.sampler(state), model.dual(state)
+        self.sampler_ = model.sampler(state)
         self.iterations_ = trained.iteration
         self.history_ = _history(trained)
         self._snapshots = {at: model.sampler(kept) for at, kept in trained.snapshots.items()}
@@ -245,48 +244,6 @@ class DDE(CommonOptions, ExponentialFamily):
     def natural_parameter(self, X, Y):
         """Return f, shape (n,), at the pairs X (n, d_x) or None, Y (n, d_y)."""
         return self.potential_.at_pairs(X, Y)
-
-    def log_normaliser(self, X, *, method=None, n_samples=None, rng=None) -> Normaliser:
-        """Return log Z(x) with its error.
-
-        Parameters
-        ----------
-        X
-            Shape (n, d_x); None without x: one normaliser.
-        method
-            As in `KCEF`, and "sampler": draws of g, with exp ν standing for their density over
-            p_0. Its effective sample size measures how close g is to the density; as ν is an
-            estimate, its error in log Z does not vanish with more draws.
-        n_samples
-            Draws: 10,000 by default, 1000 for each x of "sampler".
-        rng
-            Random generator of the draws; None: a fixed seed.
-
-        Returns
-        -------
-        kcde.normalisers.Normaliser
-
-        Raises
-        ------
-        ValueError
-            If the method is not known, or quadrature is asked for d_y > 1.
-        """
-        if method != "sampler":
-            return super().log_normaliser(X, method=method, n_samples=n_samples, rng=rng)
-        rng = rng_of("importance", self.random_state) if rng is None else rng
-        n_samples = n_samples or _SAMPLER_DRAWS
-        drawn = self._learned(self.sampler_, X, n_samples, rng)
-        log_w = np.empty(drawn.shape[:2])
-        for i, (x, Y) in enumerate(zip(X, drawn, strict=True)):
-            repeated = np.repeat(x[None], n_samples, axis=0)
-            log_w[i] = self._T.at_pairs(repeated, Y) - self._nu(Y.T, repeated.T)[0]
-            # Draws beyond the bounds of a bounded p_0 have no density.
-            log_w[i, np.isneginf(self._log_base(Y))] = -np.inf
-        total = logsumexp(log_w, axis=1)
-        size = np.exp(2.0 * total - logsumexp(2.0 * log_w, axis=1))
-        stderr = np.sqrt(np.clip(1.0 / size - 1.0 / n_samples, 0.0, None))
-        mean_stderr = float(np.sqrt(np.mean(stderr**2) / len(X)))
-        return Normaliser(total - np.log(n_samples), stderr, size, mean_stderr)
 
     def penalised_likelihood(self) -> Likelihood:
         """Return the convex objective of the training, on the rows that f was trained on.

@@ -605,10 +605,6 @@ class Model:
         """Return g of a state, in float64: maps X (n, d_x) and ξ (n, latent) to y, by columns."""
         return Perceptron(np.float64(state.g), self.recipe.sampler)
 
-    def dual(self, state: State) -> Perceptron:
-        """Return ν of a state, in float64: maps Y (n, d_y) and X (n, d_x) to (1, n), by columns."""
-        return Perceptron(np.float64(state.nu), self.recipe.dual)
-
     @property
     def kernel_support(self) -> tuple[float, float, float]:
         """Interval outside of which f p_0 equals p_0 or 0, and a panel width; d_y = 1."""
