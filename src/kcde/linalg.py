@@ -11,20 +11,13 @@ from kcde import arrays
 from kcde.memory import require_memory
 
 __all__ = [
-    "PivotedCholesky", "nonnegative_least_squares", "pivoted_cholesky", "solve_positive_definite",
+    "PivotedCholesky", "factor_positive_definite", "nonnegative_least_squares", "pivoted_cholesky",
 ]  # fmt: skip
 
 
 log = logging.getLogger(__name__)
 
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
-
-
-class Solution(NamedTuple):
-    """Result of `solve_positive_definite`."""
-
-    x: object
-    jitter: float
 
 
 class Factor(NamedTuple):
@@ -53,6 +46,14 @@ def factor_positive_definite(
     logged as a warning. n³/3 operations, n² memory in addition to the matrix, none if overwritten.
     `overwrite`: a float64 matrix in C order is factorised in place; it must be fully symmetric, or
     `refill` write A into it again where a factorisation fails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from kcde.linalg import factor_positive_definite
+    >>> factor = factor_positive_definite(np.diag([2.0, 4.0]))
+    >>> factor.solve(np.array([2.0, 2.0])), factor.jitter
+    (array([1. , 0.5]), 0.0)
     """
     xp, n, scale = arrays.array_namespace(matrix), matrix.shape[0], 0.0
     for relative in JITTERS:
@@ -71,32 +72,6 @@ def factor_positive_definite(
         f"the {n} x {n} matrix is not positive definite, even with {JITTERS[-1]:g} of its mean "
         "diagonal added; raise the regularization or the bandwidth, and bring the data to one scale"
     )
-
-
-def solve_positive_definite(
-    matrix, b, *, shift: float = 0.0, overwrite: bool = False, refill=None
-) -> Solution:
-    """Solve (A + shift I) x = b by Cholesky factorisation.
-
-    Parameters, errors and cost are those of `factor_positive_definite`; `b` has shape (n,) or
-    (n, k).
-
-    Returns
-    -------
-    Solution
-        `x` of the shape of b, and `jitter`, the absolute amount added beyond `shift` (0.0 as
-        a rule).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from kcde.linalg import solve_positive_definite
-    >>> solution = solve_positive_definite(np.diag([2.0, 4.0]), np.array([2.0, 2.0]))
-    >>> solution.x, solution.jitter
-    (array([1. , 0.5]), 0.0)
-    """
-    factor = factor_positive_definite(matrix, shift=shift, overwrite=overwrite, refill=refill)
-    return Solution(factor.solve(b), factor.jitter)
 
 
 def symmetric_spectrum(matrix):

@@ -14,7 +14,7 @@ from kcde.estimators._shared.rows import RowChecks, check_rows
 from kcde.estimators._shared.threads import thread_limit
 from kcde.estimators._shared.units import Units
 from kcde.estimators.base import Tags
-from kcde.linalg import solve_positive_definite
+from kcde.linalg import factor_positive_definite
 
 _STEPS = 100
 _TOLERANCE = 1e-10
@@ -255,7 +255,7 @@ def newton(loss: LogisticLoss, start) -> tuple:
         if residual <= _TOLERANCE or (residual <= _ROUNDING and residual > 0.5 * before):
             return c, value, residual, iteration
         hessian, shift = loss.hessian(f), 2.0 * loss.regularization
-        step = -solve_positive_definite(hessian, gradient, shift=shift).x
+        step = -factor_positive_definite(hessian, shift=shift).solve(gradient)
         promised = float(gradient @ step)
         direction = loss.log_odds(step)
         for halvings in range(40):

@@ -380,7 +380,8 @@ def _log_product(log_phi, alpha):
 
 
 def _signed(H, h, regularization):
-    return tuple(linalg.solve_positive_definite(H, h, shift=regularization))
+    factor = linalg.factor_positive_definite(H, shift=regularization)
+    return factor.solve(h), factor.jitter
 
 
 def _clipped(H, h, regularization):

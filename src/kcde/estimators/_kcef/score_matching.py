@@ -7,7 +7,7 @@ import numpy as np
 
 from kcde.arrays import array_namespace, block_size, row_blocks, take_columns, take_rows, to_numpy
 from kcde.kernels import GaussianKernel, KernelDerivatives
-from kcde.linalg import solve_positive_definite, symmetric_spectrum
+from kcde.linalg import factor_positive_definite, symmetric_spectrum
 from kcde.memory import require_memory
 
 _BLOCKS_HELD = 12  # where a block of G and M is assembled
@@ -95,9 +95,9 @@ def solve(X, Y, r, bandwidth_x, bandwidth_y, regularization: float) -> tuple:
         return write_normal_equations(G, X, Y, bandwidth_x, bandwidth_y)
 
     right = fill(G) - mu * xp.reshape(r, (-1,))
-    solution = solve_positive_definite(G, right, shift=mu, overwrite=True, refill=fill)
-    c = xp.reshape(solution.x, Y.shape) / mu
-    return c + r / mu, c, solution.jitter
+    factor = factor_positive_definite(G, shift=mu, overwrite=True, refill=fill)
+    c = xp.reshape(factor.solve(right), Y.shape) / mu
+    return c + r / mu, c, factor.jitter
 
 
 class HeldOutSolver:
