@@ -8,7 +8,7 @@ import numpy as np
 from kcde.arrays import logsumexp, to_numpy
 from kcde.estimators._shared.distribution import crps_by_draws
 from kcde.estimators._shared.rows import about_rows, by_blocks
-from kcde.estimators._shared.tabulated import increasing_root
+from kcde.estimators._shared.tabulated import mixture_root
 from kcde.estimators._shared.units import without_standardising
 from kcde.estimators.base import CommonOptions, ConditionalDensity, Tags
 from kcde.seeding import rng_of
@@ -193,23 +193,12 @@ class Stacked(CommonOptions, ConditionalDensity):
         return crps_by_draws(self._draws, X, y)
 
     def _quantile(self, X, p):
-        # The quantile of a mixture lies between those of its parts.
         def of(rows):
-            parts = list(self._parts(X[rows]))
-            found = [model._quantile_and_cdf(x, p) for _, model, x in parts]
-            quantiles = np.stack([each for each, _ in found])
-
-            def excess(y):
-                pairs = [cdf(y) for _, cdf in found]
-                value, slope = (
-                    sum(w * pair[i] for (w, _, _), pair in zip(parts, pairs, strict=True))
-                    for i in (0, 1)
-                )
-                return value - p, slope
-
-            ends = quantiles.min(axis=0), quantiles.max(axis=0)
-            start = np.tensordot([w for w, _, _ in parts], quantiles, axes=1)
-            return increasing_root(excess, *ends, start, 1e-12 * self._scale)
+            found = self._parts(X[rows])
+            parts = [(w, *model._quantile_and_cdf(x, p)) for w, model, x in found]
+            weights, quantiles, _ = zip(*parts, strict=True)
+            start = np.tensordot(weights, np.stack(quantiles), axes=1)
+            return mixture_root(parts, p, start, 1e-12 * self._scale)
 
         return by_blocks(of, len(X), _ROW_NUMBERS, like=X)
 

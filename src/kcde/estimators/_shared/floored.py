@@ -12,7 +12,7 @@ from kcde.arrays import array_namespace, normal_cdf, to_numpy
 from kcde.estimators._shared.mixture import normal_crps
 from kcde.estimators._shared.pushforward import normal_nodes
 from kcde.estimators._shared.rows import by_blocks
-from kcde.estimators._shared.tabulated import increasing_root
+from kcde.estimators._shared.tabulated import mixture_root
 from kcde.estimators.base import ConditionalDensity
 
 _NODES = 200
@@ -218,21 +218,16 @@ class Floored(ConditionalDensity):
         return cdf, crps + self.weight_ * self._floor.crps(y)
 
     def _quantile(self, X, p):
-        # The quantile of a mixture lies between those of its parts.
-        xp, share = array_namespace(X), 1.0 - self.weight_
-        level, floor = (xp.asarray(each)[None, :] for each in (p, self._floor.quantile(p)))
+        xp = array_namespace(X)
+        level, quantile = (xp.asarray(each)[None, :] for each in (p, self._floor.quantile(p)))
+
+        def floor(y):
+            return self._floor.cdf(y), xp.exp(self._floor.log_density(y))
 
         def of(rows):
             inside, cdf = self._inside._quantile_and_cdf(X[rows, :], p)
-
-            def excess(y):
-                value, slope = cdf(y)
-                value = share * value + self.weight_ * self._floor.cdf(y)
-                floored = self.weight_ * xp.exp(self._floor.log_density(y))
-                return value - level, share * slope + floored
-
-            lower, upper = xp.minimum(inside, floor), xp.maximum(inside, floor)
-            return increasing_root(excess, lower, upper, inside, 1e-12 * self._floor.scale)
+            parts = (1.0 - self.weight_, inside, cdf), (self.weight_, quantile, floor)
+            return mixture_root(parts, level, inside, 1e-12 * self._floor.scale)
 
         return by_blocks(of, X.shape[0], _ROW_NUMBERS, like=X)
 

@@ -1,6 +1,7 @@
 """Distribution functions by quadrature, of densities known up to a constant; their inverses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -36,6 +37,22 @@ def increasing_root(excess: Callable, lower, upper, start, tolerance: float):
         if bool(xp.all(done)):
             break
     return at
+
+
+def mixture_root(parts: Sequence[tuple], p, start, tolerance: float):
+    """Return the p-quantiles of Σ_k w_k F_k, shape (n, k), which lie between those of the F_k.
+
+    `parts` are w_k, the quantiles of F_k, and a function that gives F_k with its slope.
+    """
+    xp = array_namespace(start)
+
+    def excess(y):
+        found = [(weight, *cdf(y)) for weight, _, cdf in parts]
+        value, slope = (sum(each[0] * each[i] for each in found) for i in (1, 2))
+        return value - p, slope
+
+    ends = (reduce(f, [each for _, each, _ in parts]) for f in (xp.minimum, xp.maximum))
+    return increasing_root(excess, *ends, start, tolerance)
 
 
 _MOST_PANELS = 1 << 12
