@@ -174,7 +174,7 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             checks.one_y(self, Y)
         units = Units(X, Y) if self.standardize else None
         self._reset()
-        self._record_input(given, X, Y, outputs)
+        self._record_input(given, X, Y)
         self._units = units
         if units is not None:
             X, Y = units.x(X), units.y(Y)
@@ -189,6 +189,16 @@ class ConditionalDensity(Distribution, RegressorMixin, BaseEstimator, ABC):
             del self._labels, self._weights
         self._open(units, outputs)
         return self
+
+    @property
+    def _row_labels(self) -> np.ndarray:
+        """The group of each row, which is of its own where none are given, shape (n,)."""
+        return np.arange(self._n_fitted) if self._labels is None else self._labels
+
+    @property
+    def _row_weights(self) -> np.ndarray:
+        """The weight of each row, 1 where none are given, shape (n,)."""
+        return np.ones(self._n_fitted) if self._weights is None else self._weights
 
     def _kfold(self, rows: np.ndarray, folds: int, rng: np.random.Generator) -> list[np.ndarray]:
         """Return the places in `rows` that each fold holds out, those of a group in one fold.

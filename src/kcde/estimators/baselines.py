@@ -77,7 +77,7 @@ class LinearGaussian(WeightedRows, NormalResiduals):
     standardize: bool = True
 
     def _fit(self, X, Y):
-        self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization, self._weights)
+        self._ridge, _, self.cv_results_ = fit_ridge(X, Y, self.regularization, self._row_weights)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         self.residual_std_ = self._ridge.residual_std
 
@@ -109,7 +109,7 @@ class Ridge:
 
 
 def fit_ridge(
-    X, Y, regularization: float | None, weights: np.ndarray | None = None
+    X, Y, regularization: float | None, weights: np.ndarray
 ) -> tuple[Ridge, np.ndarray, dict]:
     """Return the fit, the residuals of rows left out and the scores of λ, chosen if it is None.
 
@@ -122,7 +122,7 @@ def fit_ridge(
     """
     checks.positive("regularization", regularization, optional=True)
     xp, x, y = array_namespace(X), to_numpy(X), to_numpy(Y)
-    weights = np.ones((len(x), 1)) if weights is None else weights[:, None]
+    weights = weights[:, None]
     centre_x, centre_y = (weights * x).mean(axis=0), (weights * y).mean(axis=0)
     path = _Path(x - centre_x, y - centre_y, weights)
     candidates = REGULARIZATIONS if regularization is None else np.array([regularization])
@@ -238,7 +238,7 @@ class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
         else:
             self._choose(to_numpy(Y), most)
         self._centres, self._sigma = Y, self.bandwidth_y_
-        self._log_row_weights = _logs(self._weights)
+        self._log_row_weights = np.log(self._row_weights)
 
     def _choose(self, Y: np.ndarray, most: int) -> None:
         """Choose h among `FACTORS` × standard deviations by leave-one-out likelihood.
@@ -251,8 +251,7 @@ class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
         """
         n, scale = len(Y), column_std(Y)
         left_out = subsample(n, most, rng_of("selection", self.random_state))
-        labels = np.arange(n) if self._labels is None else self._labels
-        weights, logs = np.ones(n) if self._weights is None else self._weights, _logs(self._weights)
+        labels, weights = self._row_labels, self._row_weights
         candidates = [as_bandwidths(c * scale, len(scale), "bandwidth_y") for c in FACTORS]
         unit, scores = Y / scale, np.zeros(len(FACTORS))
         for block in row_blocks(len(left_out), n):
@@ -260,7 +259,7 @@ class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
             exponent = log_gaussian_kernel(unit[rows], unit, np.ones(len(scale)))
             exponent[labels[rows, None] == labels] = -np.inf
             for k, factor in enumerate(FACTORS):
-                found = logsumexp(exponent / factor**2 + logs, axis=1)
+                found = logsumexp(exponent / factor**2 + np.log(weights), axis=1)
                 scores[k] += np.sum(weights[rows] * found)
         own = weights[left_out]
         others = np.mean(own * np.log(n - np.bincount(labels, weights)[labels[left_out]]))
@@ -280,11 +279,6 @@ class MarginalKDE(CommonOptions, WeightedRows, GaussianMixture):
 
 FACTORS = np.geomspace(0.05, 2.0, 33)
 """Candidates, in standard deviations."""
-
-
-def _logs(weights: np.ndarray | None) -> np.ndarray:
-    """Return the logarithms of weights of rows, of shape (1,) where there are none."""
-    return np.zeros(1) if weights is None else np.log(weights)
 
 
 @dataclass(eq=False, repr=False)
@@ -348,7 +342,7 @@ class ResidualKDE(CommonOptions, WeightedRows, ConditionalDensity):
     tuning_rows: int | None = TUNING_ROWS
 
     def _fit(self, X, Y):
-        self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization, self._weights)
+        self._ridge, residuals, _ = fit_ridge(X, Y, self.regularization, self._row_weights)
         self.regularization_, self.coef_ = self._ridge.regularization, self._ridge.coef
         options = {"tuning_rows": self.tuning_rows, "random_state": self.random_state}
         kde = MarginalKDE(self.bandwidth_y, **options, standardize=False)
@@ -619,7 +613,7 @@ class KernelCDE(CommonOptions, WeightedRows, GaussianMixture):
         if any(value is None for value in given):
             given = self._choose(to_numpy(X), to_numpy(Y), given, most)
         self.bandwidth_x_, self.bandwidth_y_ = given
-        self.X_, self._log_row_weights = X, _logs(self._weights)
+        self.X_, self._log_row_weights = X, np.log(self._row_weights)
         self._centres, self._sigma = Y, self.bandwidth_y_
 
     def _choose(self, X: np.ndarray, Y: np.ndarray, given: list, most: int) -> list:
@@ -630,8 +624,8 @@ class KernelCDE(CommonOptions, WeightedRows, GaussianMixture):
         # Before anything is divided by them.
         for name, std in (("x", std_x), ("y", std_y)):
             as_bandwidths(std, len(std), f"the standard deviation of {name}")
-        parts = (None if all_ is None else all_[rows] for all_ in (self._labels, self._weights))
-        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, *parts)
+        about = self._row_labels[rows], self._row_weights[rows]
+        criterion = LeaveOneOut(X[rows] / std_x, Y[rows] / std_y, *about)
         std, sizes = np.concatenate([std_x, std_y]), (X.shape[1], Y.shape[1])
         parts = zip(given, sizes, strict=True)
         fixed = np.concatenate([np.full(n, np.nan) if h is None else h for h, n in parts]) / std
@@ -671,20 +665,19 @@ class LeaveOneOut:
     Rows i and j count with their weights.
     With D_kij = (z_ik - z_jk)² over all columns z of x and y, and the shares P_ij ∝ K_x K_y and
     Q_ij ∝ K_x of row j at row i, ∂L/∂log h_k = Σ_ij (P_ij - Q_ij) D_kij / h_k² for a column of x,
-    and Σ_ij P_ij D_kij / h_k² - n for one of y. With labels j ≠ i are rows of another label.
+    and Σ_ij P_ij D_kij / h_k² - n for one of y. Rows j ≠ i are of another label than i.
     """
 
-    def __init__(self, X: np.ndarray, Y: np.ndarray, labels=None, weights=None):
+    def __init__(self, X: np.ndarray, Y: np.ndarray, labels: np.ndarray, weights: np.ndarray):
         width = X.shape[1] + Y.shape[1] + 6
         remedy = "let fewer rows take part in it (tuning_rows), or give all bandwidths"
         require_memory(X, "a likelihood", len(X), lambda n: n * n * width, remedy=remedy)
         self.n, self.inputs = len(X), X.shape[1]
         columns = np.concatenate([X, Y], axis=1).T
         self._squares = ((columns[:, :, None] - columns[:, None, :]) ** 2).reshape(len(columns), -1)
-        labels = np.arange(self.n) if labels is None else labels
         if not np.ptp(labels):
             raise ValueError("the rows that choose are of one group: raise tuning_rows")
-        self._weights = np.ones(self.n) if weights is None else weights / weights.mean()
+        self._weights = weights / weights.mean()
         self._logs = np.log(self._weights)
         self._added = np.where(labels[:, None] == labels, -np.inf, self._logs).ravel()
 

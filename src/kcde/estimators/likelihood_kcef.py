@@ -63,8 +63,9 @@ class LowRankFamily(ConditionalDensity):
         self.fit_rows(likelihood.ArrayRows(X, Y))
 
     def fit_rows(self, source: likelihood.ArrayRows, weights=None) -> "LowRankFamily":
-        """Fit to pairs that are read in blocks, with weights (n,)."""
+        """Fit to pairs that are read in blocks, with weights (n,), by default 1."""
         rng, n = rng_of("centres", self.random_state), len(source)
+        weights = np.ones(n) if weights is None else weights
         X, Y = source.take(some := subsample(n, likelihood.PIVOT_ROWS, rng))
         self._record_input(None, X, Y)
         (sigma_x, sigma_y), (rank_x, rank_y) = self.bandwidths, self.ranks
@@ -76,7 +77,7 @@ class LowRankFamily(ConditionalDensity):
         self._span = likelihood.support(*scales.span.tolist(), self._y, self.base)
         xp, few = array_namespace(X), likelihood.ArrayRows(X, Y)
         single = n >= FLOAT32_FROM
-        given = (source, weights), (few, None if weights is None else weights[some])
+        given = (source, weights), (few, weights[some])
         self._solve(*given, xp.float32 if single else xp.float64)
         if single and (error := self._rounding(X)) > _ROUNDED:
             log.warning("float32 moves log Z by %.1g nats: fitting again in float64", error)
@@ -103,8 +104,8 @@ class LowRankFamily(ConditionalDensity):
         while size <= min(len(source) // 3, _LARGEST):
             part = subsample(len(source), size, rng_of("stage", self.random_state))
             rows = likelihood.ArrayRows(*source.take(part))
-            penalty, given = last * len(few) / size, None if weights is None else weights[part]
-            theta = improved(theta, rows, given, [penalty], iterations)
+            penalty = last * len(few) / size
+            theta = improved(theta, rows, weights[part], [penalty], iterations)
             size, iterations = _STAGE * size, 2 * iterations // 3
         self.theta_ = improved(theta, source, weights, [self.regularization], iterations)[0]
 
@@ -382,15 +383,15 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
             As `fit`, while the rows are read.
         """
         self._reset()
-        self._fit_source(rows)
+        self._fit_source(rows, np.ones(len(rows)))
         self._open_rows(rows)
         return self
 
     def _fit(self, X, Y):
-        self._fit_source(likelihood.ArrayRows(X, Y), self._weights)
+        self._fit_source(likelihood.ArrayRows(X, Y), self._row_weights)
 
     @blocks_in_threads()
-    def _fit_source(self, source: likelihood.ArrayRows, weights=None) -> None:
+    def _fit_source(self, source: likelihood.ArrayRows, weights: np.ndarray) -> None:
         rng = rng_of("selection", self.random_state)
         checks.whole("rank_y", self.rank_y)
         checks.whole("rank_x", self.rank_x, optional=True)
@@ -414,8 +415,7 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
             y = y if self.standardize else y / self._scales.std
         self.cv_results_, self.scale_x_ = {}, None
         scaled = X / array_namespace(X).asarray(self._scales.x)
-        own_weights = None if weights is None else weights[tuning]
-        scaled = scaled, (Y - self._scales.mean) / self._scales.std, own_weights
+        scaled = scaled, (Y - self._scales.mean) / self._scales.std, weights[tuning]
         base = Normal(0.0, self.base_std)
         own = Normal(self._scales.mean, self.base_std * self._scales.std)
         if X.shape[1]:
@@ -469,7 +469,7 @@ class LikelihoodKCEF(CommonOptions, WeightedRows, Floored):
         rows = few = HeldOut(*scaled, folds, base, floor, self.weight_)
         if n > _GRID_ROWS:
             some = subsample(n, _GRID_ROWS, rng)
-            part = (None if each is None else take_rows(each, some) for each in scaled)
+            part = (take_rows(each, some) for each in scaled)
             few = HeldOut(*part, self._folds(n, tuning[some], rng), base, floor, self.weight_)
         return Search(few, rows, int(rng.integers(2**32))).run(*given), n - len(folds[0])
 

@@ -57,7 +57,7 @@ class LogScaled(Wrapper):
         about = about_rows(self.estimator, groups, sample_weight)
         self.estimator_ = clone(self.estimator).fit(given, xp.log(above), **about)
         self.highest_ = float(xp.log(_BEYOND * xp.max(above)))
-        self._record_input(given, X, Y, outputs)
+        self._record_input(given, X, Y)
         self._open(None, outputs)
         return self
 

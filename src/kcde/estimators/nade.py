@@ -141,7 +141,7 @@ class NADE(CommonOptions, ConditionalDensity):
 
         units = HIDDEN_UNITS if sizes[0] is None else (sizes[0],)
         components = COMPONENTS if sizes[1] is None else (sizes[1],)
-        problem = training.Problem(X.T, Y.T, self.random_state, self._labels)
+        problem = training.Problem(X.T, Y.T, self.random_state, self._row_labels)
         how = self.patience, self.batch_size, self.learning_rate
         recipe = training.Recipe(self._epochs[0], *how)
         if not self.early_stopping:

@@ -109,7 +109,7 @@ class Quantiles(RowChecks, RegressorMixin, BaseEstimator):
             self._steps = len(np.unique(to_numpy(Y))) <= _THRESHOLDS
             fitted = clone(self.estimator_).fit(X, Y)
             self._keep(fitted, fitted.project(self._functions))
-        self._record_input(given, X, Y, outputs)
+        self._record_input(given, X, Y)
         self._open(units, outputs)
         return self
 

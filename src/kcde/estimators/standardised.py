@@ -113,8 +113,7 @@ class Standardised(Wrapper):
 
     def _learn_scales(self, X, Y) -> tuple:
         """Set the units, and the unfitted clone; return X and Y in standard units."""
-        given, outputs = X, Y
-        X, Y = check_pairs(X, Y)
+        given, (X, Y) = X, check_pairs(X, Y)
         check_not_constant(Y)
         units = Units(X, Y, drop=True)
         self._reset()
@@ -122,7 +121,7 @@ class Standardised(Wrapper):
         self.mean_x_, self.std_x_ = units.mean_x, units.std_x
         self.mean_y_, self.std_y_ = units.mean_y, units.std_y
         self.dropped_ = np.setdiff1d(np.arange(X.shape[1]), units.columns).tolist()
-        self._record_input(given, X, Y, outputs)
+        self._record_input(given, X, Y)
         self.estimator_ = without_standardising(clone(self.estimator))
         return units.x(X), units.y(Y)
 

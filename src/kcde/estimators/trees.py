@@ -100,7 +100,7 @@ class NGBoost(CommonOptions, WeightedRows, NormalResiduals):
         X, z = some_columns(X), (Y[:, 0] - self._centre) / self._scale
         self.cv_results_ = {}
         self.stages_ = self._choose(X, z) if self.stages is None else self.stages
-        model = self._regressor(self.stages_).fit(X, z, sample_weight=self._weights)
+        model = self._regressor(self.stages_).fit(X, z, sample_weight=self._row_weights)
         trees = [tree.tree_ for stage in model.base_models for tree in stage]
         self._trees, self._values = Trees(trees), np.concatenate([t.value[:, 0, 0] for t in trees])
         self._start, self._steps = np.array(model.init_params), np.array(model.scalings)
@@ -114,9 +114,8 @@ class NGBoost(CommonOptions, WeightedRows, NormalResiduals):
             raise ValueError("y is constant in the rows that are not held out: give stages")
         model = self._regressor(self.max_stages)
         held = {"X_val": X[held_out], "Y_val": z[held_out]}
-        if self._weights is not None:
-            held["sample_weight"] = self._weights[rows]
-            held["val_sample_weight"] = self._weights[held_out]
+        held |= {"sample_weight": self._row_weights[rows]}
+        held |= {"val_sample_weight": self._row_weights[held_out]}
         model.fit(X[rows], z[rows], **held, early_stopping_rounds=self.patience)
         score = -np.array(model.evals_result["val"]["LOGSCORE"])
         self.cv_results_ = {"score": score}
@@ -234,7 +233,7 @@ class QuantileForest(CommonOptions, WeightedRows, GaussianMixture):
         widths = [as_bandwidths(width, 1, "bandwidth_y") for width in widths]
         # Of leaves of half of the rows or more there are no two.
         sizes = [size for size in sizes if 2 * size <= len(Y)] or [min(sizes)]
-        x, weights = some_columns(X), np.ones(len(Y)) if self._weights is None else self._weights
+        x, weights = some_columns(X), self._row_weights
         forests = [_Forest(self._grown(X, Y, size), x, weights) for size in sizes]
         best = (0, 0)
         self.cv_results_ = {}

@@ -51,7 +51,7 @@ def test_ridge_and_its_residuals_are_those_of_fits_without_each_row(
     np.testing.assert_allclose(found, residuals)
 
 
-@pytest.mark.parametrize("given", [None, np.arange(30) % 3 + 1.0], ids=["equal", "weighted"])
+@pytest.mark.parametrize("given", [np.ones(30), np.arange(30) % 3 + 1.0], ids=["equal", "weighted"])
 def test_ridge_has_the_largest_leave_one_out_likelihood(rng, given):
     """Of one strong and many weak slopes; the score is that of the variance that it has."""
     X = rng.normal(size=(30, 20))
@@ -102,7 +102,7 @@ def test_density_and_distribution_are_those_of_statsmodels(rng, bandwidths):
 
 @pytest.mark.parametrize("d_y", [1, 2])
 @pytest.mark.parametrize("labels", [np.arange(30), np.arange(30) // 3], ids=["rows", "groups"])
-@pytest.mark.parametrize("given", [None, np.arange(30) % 3 + 1.0], ids=["equal", "weighted"])
+@pytest.mark.parametrize("given", [np.ones(30), np.arange(30) % 3 + 1.0], ids=["equal", "weighted"])
 def test_likelihood_is_a_naive_sum_and_its_gradient_the_slope(rng, d_y, labels, given):
     X, Y = curve(rng, 30)
     Y = np.hstack([Y, Y**2])[:, :d_y]

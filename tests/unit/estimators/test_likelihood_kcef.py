@@ -86,8 +86,7 @@ def test_sums_of_blocks_add_up_to_those_of_all_rows(pairs, features, share, weig
     maps = KernelFeatures(X, 1.0, 8, rng), KernelFeatures(Y, 0.8, 5, rng)
     weights = np.tile([0.5, 1.5] if weighted else [1.0, 1.0], 15)
     theta = 0.3 * rng.standard_normal((1, phi.shape[1], psi.shape[1]))
-    given = np.float64, weights if weighted else None
-    rows = likelihood.FeatureRows(ArrayRows(X, Y, block=7), *maps, *given)
+    rows = likelihood.FeatureRows(ArrayRows(X, Y, block=7), *maps, np.float64, weights)
     cross, _ = rows.moments()
     found, expected = rows.sums(grid)(theta), Sums([phi], grid, weights)(theta)
     np.testing.assert_allclose(found.log_z, expected.log_z, rtol=1e-12)
@@ -150,7 +149,7 @@ def test_far_from_all_rows_the_density_is_that_of_y_alone(pairs, largest):
 
 def relevance(X, Y):
     floor, folds = StudentT(0.0, 1.0, 2.0), np.array_split(np.arange(len(X)), 5)
-    return selection.HeldOut(X, Y, None, folds, BASE, floor, 0.01).relevance(0)
+    return selection.HeldOut(X, Y, np.ones(len(X)), folds, BASE, floor, 0.01).relevance(0)
 
 
 def test_relevance_is_that_of_a_gaussian_process():

@@ -231,13 +231,13 @@ class Sums:
 
     def __init__(self, phis: Sequence, grid: OutputGrid, weights: np.ndarray | None = None):
         xp = array_namespace(phis[0])
-        self._weights = weights
         self._phis, self._grid = phis, grid
         one = xp.ones((grid.size, 1), dtype=grid.features.dtype)
         self._psi_and_one = xp.concat([grid.features, one], axis=1)
         self._exponents = xp.concat([grid.features.T, grid.log_weights[None, :], one.T])
         ends = np.cumsum([0, *(phi.shape[0] for phi in phis)]).tolist()
         self._parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
+        self._weights = np.ones(ends[-1]) if weights is None else weights
         self._log_z: dict[int, object] = {}
 
     def __call__(self, theta: np.ndarray) -> Partial:
@@ -248,9 +248,8 @@ class Sums:
         blocks = blocks_of(coefficients, self._grid.size)
         found = map_threads(lambda rows: self._of_pairs(coefficients, rows), blocks, coefficients)
         log_z, expected = map(xp.concat, zip(*found, strict=True))
-        if self._weights is not None:
-            weights = xp.asarray(self._weights, dtype=log_z.dtype)
-            log_z, expected = weights * log_z, weights[:, None] * expected
+        weights = xp.asarray(self._weights, dtype=log_z.dtype)
+        log_z, expected = weights * log_z, weights[:, None] * expected
         moment = np.empty(theta.shape)
         for k, (phi, part) in enumerate(zip(phis, self._parts, strict=True)):
             moment[k] = to_numpy(phi.T @ expected[part, :])
@@ -365,10 +364,8 @@ class Objective:
         return value, gradient + regularization * theta
 
 
-def weighted(psi, weights: np.ndarray | None):
-    """Return features (n, r) times the weights of their rows, which may be none."""
-    if weights is None:
-        return psi
+def weighted(psi, weights: np.ndarray):
+    """Return features (n, r) times the weights of their rows."""
     return array_namespace(psi).asarray(weights[:, None], dtype=psi.dtype) * psi
 
 
@@ -517,10 +514,10 @@ class FeatureRows:
     """
 
     def __init__(
-        self, source: ArrayRows, x: KernelFeatures, y: KernelFeatures, dtype, weights=None
+        self, source: ArrayRows, x: KernelFeatures, y: KernelFeatures, dtype, weights: np.ndarray
     ):
         self._source, self._x, self._y, self.dtype = source, x, y, dtype
-        self._weights = None if weights is None else weights / weights.mean()
+        self._weights = weights / weights.mean()
         self._parts: list = []  # the weights of each block
         self._kept: list | None = None
         self._one_row = None  # without columns of x φ is the same in all
@@ -539,7 +536,7 @@ class FeatureRows:
                 size = np.dtype(str(phi.dtype).rpartition(".")[2]).itemsize
                 keep = n * phi.shape[1] * size <= min(_SHARE_KEPT * free_bytes(phi), _MOST_KEPT)
             xp, rows = array_namespace(psi), slice(done, done + psi.shape[0])
-            self._parts.append(None if self._weights is None else self._weights[rows])
+            self._parts.append(self._weights[rows])
             own, done = weighted(psi, self._parts[-1]), rows.stop
             found = phi.T @ own, phi.T @ phi, psi.T @ psi, xp.sum(psi, axis=0)
             found = [to_numpy(each).astype(np.float64) for each in found]
@@ -587,10 +584,8 @@ class FeatureRows:
             kernels = self._x.kernels(X[rows, :])
             coefficients = xp.astype(kernels @ folded, self.dtype, copy=False)
             own, expected = (xp.astype(e, B.dtype) for e in expectations(coefficients, grid))
-            if weights is not None:
-                given = xp.asarray(weights[rows], dtype=B.dtype)
-                own, expected = given * own, given[:, None] * expected
-            return xp.sum(own), kernels.T @ expected
+            given = xp.asarray(weights[rows], dtype=B.dtype)
+            return xp.sum(given * own), kernels.T @ (given[:, None] * expected)
 
         found = map_threads(of, row_blocks(X.shape[0], self._x.rank, like=X), X)
         log_z, moment = map(sum, zip(*found, strict=True))

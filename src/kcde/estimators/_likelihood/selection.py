@@ -53,7 +53,7 @@ class Widths(NamedTuple):
 class Scored(NamedTuple):
     """A candidate: its held-out log densities (n_held,), mean over shuffles, and its best λ.
 
-    Those of weighted rows are times their weights, whose mean is 1.
+    Log densities are times the weights of their rows, whose mean is 1.
     """
 
     log_density: np.ndarray
@@ -71,7 +71,7 @@ class Scored(NamedTuple):
 
 
 class HeldOut:
-    """Rows of a selection, with their weights or None, and those held out in each of K folds."""
+    """Rows of a selection, with their weights, and those held out in each of K folds."""
 
     def __init__(self, X, y, weights, folds, base, floor: LocationScale, weight: float):
         self.X, self.y, self.folds, self.weight, self.base = X, y, folds, weight, base
@@ -91,9 +91,9 @@ class HeldOut:
         """Return the same rows with x in an `AsinhScale`."""
         return HeldOut(likelihood.AsinhScale.of(self.X)(self.X), *self._given)
 
-    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the weights of some rows with mean 1, None where all count once."""
-        return None if self._weights is None else self._weights[rows] / self._weights[rows].mean()
+    def weights_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the weights of some rows with mean 1."""
+        return self._weights[rows] / self._weights[rows].mean()
 
     def relevance(self, seed: int) -> np.ndarray:
         """Return the ratios of the bandwidths of a Gaussian process with the same y, shape (d,)."""
@@ -174,7 +174,7 @@ class _Problem:
         # Without columns of x φ is the same in all rows: one stands for them.
         self._one = not rows.X.shape[1]
         self._kept = [phi[:1, :] for phi in kept] if self._one else kept
-        self._weights = None if self._one or weights[0] is None else np.concatenate(weights)
+        self._weights = np.ones(len(kept)) if self._one else np.concatenate(weights)
         self._preconditioner = likelihood.Preconditioner.of_rows(self._phi, psi)
         self.shape = self._cross.shape
         step = rows.X.shape[0] if self._one else -(-rows.X.shape[0] // _SPREAD_ROWS)
@@ -238,8 +238,7 @@ class _Problem:
         density = np.logaddexp(log1p(-rows.weight) + inside, floor)
         times = np.bincount(rows.held)
         found = np.bincount(rows.held, density)[times > 0] / times[times > 0]
-        weights = rows.weights_of(np.flatnonzero(times))
-        return found if weights is None else weights * found
+        return rows.weights_of(np.flatnonzero(times)) * found
 
     @property
     def _finest(self) -> int:

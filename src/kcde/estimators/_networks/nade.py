@@ -354,14 +354,13 @@ class Problem:
     """Data to fit, as columns, with the seed of its random numbers.
 
     X (d_x, n), Y (d_y, n), what seeds the folds, the initial weights and the batches, and labels:
-    the group of each row, whole numbers from 0, (n,). Rows of one are held out together; None: each
-    by itself.
+    the group of each row, whole numbers from 0, (n,). Rows of one are held out together.
     """
 
     X: np.ndarray
     Y: np.ndarray
     random_state: object
-    labels: np.ndarray | None = None
+    labels: np.ndarray
 
     def task(self, units: int, components: int, fold: object, rows, held_out) -> Task:
         """Return a network to train on some rows, with others held out."""
@@ -424,8 +423,7 @@ def fit_given(
 
     Numbers of epochs to choose from are in place of the recipe's.
     """
-    n = problem.Y.shape[1]
-    labels = np.arange(n) if problem.labels is None else problem.labels
+    n, labels = problem.Y.shape[1], problem.labels
     count = int(labels.max()) + 1
     order = rng_of("selection", problem.random_state).permutation(count)
     held_out = np.flatnonzero(np.isin(labels, order[: max(1, count // _HELD_OUT_SHARE)]))

@@ -98,9 +98,6 @@ class GaussianMixture(ConditionalDensity):
     A subclass sets `_centres` (m, d_y) and `_sigma` (d_y,) when fitting, and gives `_log_weights`.
     """
 
-    _log_row_weights = np.zeros(1)
-    """Those of `sample_weight`, (m,), where a subclass learns them."""
-
     @abstractmethod
     def _log_weights(self, X):
         """Return log w_l(x), shape (n, m); -inf for components of weight zero."""

@@ -279,8 +279,8 @@ class RowChecks:
     def _largest(self) -> float:
         return LARGEST_VALUE if self._outside and self._units else self.largest_value
 
-    def _record_input(self, given, X, Y=None, outputs=None) -> None:
-        """Keep the widths of checked X and Y, and the names of the X and Y that were given."""
+    def _record_input(self, given, X, Y=None) -> None:
+        """Keep the widths of checked X and Y, and the names of the X that was given."""
         self._record_feature_names(given)
         self.n_features_in_, self._n_fitted = X.shape[1], X.shape[0]
         self._no_x = array_namespace(X).zeros((1, 0), dtype=X.dtype)
