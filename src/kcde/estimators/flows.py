@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,14 +18,6 @@ HELD_OUT_PARTS = 5
 
 _LOG_TWO_PI = np.log(2.0 * np.pi)
 _MOMENT_DRAWS = 1000  # a row
-
-
-class Candidate(NamedTuple):
-    """What is chosen together."""
-
-    hidden_units: int
-    blocks: int
-    learning_rate: float
 
 
 @dataclass(eq=False, repr=False)
@@ -58,8 +49,8 @@ class ConditionalFlow(CommonOptions, Pushforward):
         stages = [(count, rates[k] or rule) for k, count in enumerate(counts)]
         problem = seed_of("flow", self.random_state) % 2**32, some_columns(X), Y
         if self.candidates is not None:
-            candidates = _checked_candidates(self.candidates, counts, Y.shape[0])
-            trained = self._choose(candidates, counts[0], problem)
+            _check_candidates(self.candidates, counts, Y.shape[0])
+            trained = self._choose(counts[0], problem)
         else:
             from kcde.estimators._networks.flows import train
 
@@ -78,19 +69,20 @@ class ConditionalFlow(CommonOptions, Pushforward):
             )
         self.flow_, self.history_ = trained.flow, history
 
-    def _choose(self, candidates: list[Candidate], most_steps: int, problem: tuple):
+    def _choose(self, most_steps: int, problem: tuple):
         """Return the flow that the best candidate was trained to on all rows."""
         from kcde.estimators._networks.flows import choose
 
         n = len(problem[-1])
         folds = kfold(n, HELD_OUT_PARTS, rng_of("selection", self.random_state))
-        tried = [(self._architecture(c.hidden_units, c.blocks), c) for c in candidates]
+        tried = [(self._architecture(*sizes), rate) for *sizes, rate in self.candidates]
         held = np.isin(np.arange(n), folds[0])
-        trained, best, self.cv_results_ = choose(tried, *problem, held, most_steps)
+        trained, best, results = choose(tried, *problem, held, most_steps)
+        self.cv_results_ = {"candidates": list(map(tuple, self.candidates)), **results}
         if not np.isfinite(self.cv_results_["score"]).any():
             remedy = "give smaller learning rates, and bring x and y to unit scale"
             raise FloatingPointError(f"no candidate has a finite held-out likelihood; {remedy}")
-        self.hidden_units_, self.blocks_, self.learning_rate_ = candidates[best]
+        self.hidden_units_, self.blocks_, self.learning_rate_ = self.candidates[best]
         self.steps_ = trained.steps
         return trained
 
@@ -167,8 +159,8 @@ def _stages(steps, rate) -> tuple[list, list]:
     return counts, rates
 
 
-def _checked_candidates(given, counts: Sequence[int], n: int) -> list[Candidate]:
-    """Return candidates, checked against the stages of the training and n rows."""
+def _check_candidates(given, counts: Sequence[int], n: int) -> None:
+    """Check candidates, also against the stages of the training and n rows."""
     if len(counts) > 1:
         raise ValueError(f"candidates are trained in one stage; got {len(counts)} in steps")
     if n < HELD_OUT_PARTS:
@@ -179,7 +171,6 @@ def _checked_candidates(given, counts: Sequence[int], n: int) -> list[Candidate]
         checks.whole("units of candidates", units)
         checks.whole("blocks of candidates", blocks)
         checks.positive("a rate of candidates", rate)
-    return [Candidate(*each) for each in given]
 
 
 def _log_normal(z: np.ndarray) -> np.ndarray:

@@ -388,19 +388,17 @@ def _blocks(X: np.ndarray, Y: np.ndarray, held: np.ndarray) -> _Rows:
 def choose(tried: Sequence[tuple], seed: int, X, Y, held, most_steps: int) -> tuple:
     """Choose by the rows held out, and train the choice on all rows.
 
-    `tried` are candidates with their architectures; `held` says whether a row is held out, (n,).
+    `tried` are architectures with learning rates; `held` says whether a row is held out, (n,).
     Each is trained on the others until `PATIENCE` steps after its best, or for `most_steps`, and
     the statistics of its batch normalisations are of these rows. Returns the flow, the place of
     its candidate and how all did.
     """
     found = []
-    for architecture, candidate in tried:
-        given = X, Y, held.astype(float), candidate.learning_rate, most_steps, -1
+    for architecture, rate in tried:
+        given = X, Y, held.astype(float), rate, most_steps, -1
         found.append(_run(architecture, initial_leaves(architecture, np.uint32(seed)), *given))
     score, steps = (np.array([getattr(f, n) for f in found]) for n in ("held_out", "steps"))
     best = int(np.argmax(score))
-    architecture, candidate = tried[best]
-    stages = [(int(steps[best]), candidate.learning_rate)]
-    trained = train(architecture, seed, X, Y, stages, most_steps)
-    results = {"candidates": [each for _, each in tried], "score": score, "steps": steps}
-    return trained, best, results
+    architecture, rate = tried[best]
+    trained = train(architecture, seed, X, Y, [(int(steps[best]), rate)], most_steps)
+    return trained, best, {"score": score, "steps": steps}
