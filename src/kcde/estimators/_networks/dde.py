@@ -98,10 +98,8 @@ def normals(key, levels, out):
     for i in range(half):
         a, b = net.fold_in(key, i)
         words[i] = a ^ b
-    for i in range(half):
-        out[i] = levels[words[i] & uint32(0xFFFF)]
-    for i in range(out.size - half):
-        out[half + i] = levels[words[i] >> uint32(16)]
+    out[:half] = levels[words & uint32(0xFFFF)]
+    out[half:] = levels[words[: out.size - half] >> uint32(16)]
 
 
 @net.compiled
@@ -115,37 +113,32 @@ def draw_base(key, problem, recipe, levels, out):
     else:
         normals(key, levels, flat)
     for k in range(len(out)):
-        for i in range(out.shape[1]):
-            out[k, i] = problem.centre[k] + problem.spread[k] * out[k, i]
+        out[k] = problem.centre[k] + problem.spread[k] * out[k]
 
 
 @net.compiled
 def _draw_rows(key, n, size, batches, rows):
     """Begin rows with those of some batches of a size, without repetition in a batch."""
     if size == n:
-        for i in range(batches * size):
-            rows[i] = i % n
+        rows[: batches * size] = np.arange(batches * size) % n
         return
     # Sorting is expensive: one shuffle, from which every batch takes consecutive rows starting at a
     # random position, cyclically.
     order_key, place_key = net.fold_in(key, 0), net.fold_in(key, 1)
-    order, before, pairs = np.arange(n), np.empty(n, np.int64), np.empty(n, np.uint64)
+    order, pairs = np.arange(n), np.empty(n, np.uint64)
     # Among many rows two words are the same too often for a single sort.
     for _ in range(int(np.ceil(3.0 * np.log(n) / np.log(2.0**32 - 1.0)))):
         order_key, word_key = net.fold_in(order_key, 0), net.fold_in(order_key, 1)
         for i in range(n):
             a, b = net.fold_in(word_key, i)
             pairs[i] = uint64(uint64(a ^ b) << uint64(32)) | uint64(i)
-            before[i] = order[i]
         pairs.sort()
-        for i in range(n):
-            order[i] = before[pairs[i] & uint64(0xFFFFFFFF)]
+        order = order[pairs & uint64(0xFFFFFFFF)]
     high_key, low_key = net.fold_in(place_key, 0), net.fold_in(place_key, 1)
     for batch in range(batches):
         high, low = net.fold_in(high_key, batch), net.fold_in(low_key, batch)
         place = ((high[0] ^ high[1]) % n * (2**32 % n) + (low[0] ^ low[1]) % n) % n
-        for i in range(size):
-            rows[batch * size + i] = order[(place + i) % n]
+        rows[batch * size : (batch + 1) * size] = order[(place + np.arange(size)) % n]
 
 
 @net.compiled
@@ -154,11 +147,9 @@ def _backward(parameters, gradients, at, learns):
     _, _, _, _, _, weights, last, _ = parameters
     above = at.d_hidden[len(weights) % 2]
     for i in range(len(above)):
-        for j in range(above.shape[1]):
-            above[i, j] = last[0, i] * at.d_outputs[0, j]
+        above[i] = last[0, i] * at.d_outputs[0]
         for k in range(1, len(last)):
-            for j in range(above.shape[1]):
-                above[i, j] += last[k, i] * at.d_outputs[k, j]
+            above[i] += last[k, i] * at.d_outputs[k]
     net.backward(parameters, gradients, at, learns)
 
 
@@ -259,19 +250,10 @@ def penalty_gradient(problem, features, weights):
 
 
 @net.compiled
-def _take(source, rows, start, out, row, column, count):
-    """Copy columns of a source, those of rows from `start` on, to a place in an array."""
-    for k in range(len(source)):
-        for i in range(count):
-            out[row + k, column + i] = source[k, rows[start + i]]
-
-
-@net.compiled
 def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
     """Update f from what g draws at the first rows."""
     size = recipe.batch_size
-    for j in range(len(values)):
-        gradient[j] = _0
+    gradient[:] = _0
     for i in range(size):
         _basis(problem, recipe.features, rows[i], sampler.outputs, i, False, values)
         for j in range(len(values)):
@@ -280,8 +262,7 @@ def _update_f(state, problem, recipe, rows, sampler, values, gradient, count):
         for j in range(len(values)):
             gradient[j] -= values[j]
     smooth = penalty_gradient(problem, recipe.features, state.f)
-    for j in range(len(values)):
-        gradient[j] = gradient[j] / np.float32(size) + smooth[j]
+    gradient[:] = gradient / np.float32(size) + smooth
     net.clip(gradient)
     adam(state.f, gradient, state.f_mean, state.f_square, recipe.learning_rate, count)
 
@@ -304,8 +285,7 @@ def _update_g(state, problem, recipe, rows, start, own, dual, nets, gradients, w
     """Update g by the gradient of w mean ν - mean f at what it draws at rows from `start` on."""
     (g, nu), (d_g, d_nu), (values, distances, gradient) = nets, gradients, work
     size = recipe.batch_size
-    for i in range(size):
-        dual.d_outputs[0, i] = recipe.dual_weight / np.float32(size)
+    dual.d_outputs[0] = recipe.dual_weight / np.float32(size)
     net.forward(nu, dual)
     _backward(nu, d_nu, dual, False)
     for i in range(size):
@@ -352,7 +332,7 @@ def advance(state, problem, recipe, levels, seed, first, count):
             _draw_rows(net.fold_in(noise_key, 0), n, size, batches, rows)
             normals(net.fold_in(noise_key, 1), levels, drawn.reshape(drawn.size))
             own.inputs[d_x:] = drawn[:, before : before + size]
-            _take(problem.X, rows, before, own.inputs, 0, 0, size)
+            own.inputs[:d_x] = problem.X[:, rows[before : before + size]]
             net.forward(g, own)
             if of_f:
                 _update_f(state, problem, recipe, rows, own, values, f_gradient, number + 1)
@@ -360,17 +340,17 @@ def advance(state, problem, recipe, levels, seed, first, count):
             draw_base(prior_key, problem, recipe, levels, priors)
             # g does not change before its own update, so that one product serves all of ν.
             others.inputs[d_x:] = drawn[:, :seen]
-            _take(problem.X, rows, 0, others.inputs, 0, 0, seen)
+            others.inputs[:d_x] = problem.X[:, rows[:seen]]
             net.forward(g, others)
             for batch in range(DUAL_UPDATES):
                 start = batch * size
                 dual.inputs[:d_y, :size] = others.outputs[:, start : start + size]
                 dual.inputs[:d_y, size:] = priors[:, start : start + size]
-                for column in (0, size):
-                    _take(problem.X, rows, start, dual.inputs, d_y, column, size)
+                dual.inputs[d_y:, :size] = problem.X[:, rows[start : start + size]]
+                dual.inputs[d_y:, size:] = dual.inputs[d_y:, :size]
                 _update_dual(state, recipe, dual, nu, d_nu, nu_gradient)
             of_own.inputs[:d_y] = own.outputs
-            _take(problem.X, rows, seen, of_own.inputs, d_y, 0, size)
+            of_own.inputs[d_y:] = problem.X[:, rows[seen:]]
             step = SAMPLER_UPDATES * number + update + 1
             nets, gradients = (g, nu), (d_g, d_nu)
             work = (values, f_gradient, g_gradient)

@@ -190,16 +190,9 @@ def _fill(at, rows, columns, Y, observed):
     """Take columns of rows: their y, and the inputs that `kcde.estimators.nade.known` makes."""
     d_y = len(Y)
     before = 2 * d_y if d_y > 1 else 0
-    for j in range(len(columns)):
-        for i in range(d_y):
-            Y[i, j] = rows.Y[i, columns[j]]
-        for i in range(len(rows.X)):
-            at.inputs[before + i, j] = rows.X[i, columns[j]]
+    Y[:], at.inputs[before:] = rows.Y[:, columns], rows.X[:, columns]
     if before:
-        for i in range(d_y):
-            for j in range(len(columns)):
-                at.inputs[i, j] = Y[i, j] * observed[i, j]
-                at.inputs[d_y + i, j] = observed[i, j]
+        at.inputs[:d_y], at.inputs[d_y:before] = Y * observed, observed
 
 
 @net.compiled
@@ -212,17 +205,14 @@ def orderless_log_density(at, Y, observed, learns):
     """
     (d_y, n), out, d_out = Y.shape, at.outputs, at.d_outputs
     K = len(out) // (3 * d_y)
-    total, share = 0.0, np.empty(n, np.float32)
+    total, share = 0.0, np.zeros(n, np.float32)
     inverse, weight = np.empty((K, n), np.float32), np.empty((K, n), np.float32)
     top, top_logit, mixed, whole = np.empty((4, n), np.float32)
-    for j in range(n):
-        hidden = _0
-        for i in range(d_y):
-            hidden += _1 - observed[i, j]
-        share[j] = np.float32(d_y) / hidden
     for i in range(d_y):
-        for j in range(n):
-            top[j], top_logit[j], mixed[j], whole[j] = _LOWEST, _LOWEST, _0, _0
+        share += _1 - observed[i]
+    share[:] = np.float32(d_y) / share
+    for i in range(d_y):
+        top[:], top_logit[:], mixed[:], whole[:] = _LOWEST, _LOWEST, _0, _0
         for k in range(K):
             a, b, c = i * K + k, (d_y + i) * K + k, (2 * d_y + i) * K + k
             for j in range(n):
@@ -251,9 +241,8 @@ def orderless_log_density(at, Y, observed, learns):
                     log_density = top[j] - top_logit[j] + np.log(mixed[j] / whole[j])
                     total += share[j] * (log_density - _HALF * _LOG_2PI)
             continue
-        for j in range(n):
-            top[j] = (_1 - observed[i, j]) * share[j] / np.float32(n)
-            mixed[j], whole[j] = top[j] / mixed[j], top[j] / whole[j]
+        top[:] = (_1 - observed[i]) * share / np.float32(n)
+        mixed[:], whole[:] = top / mixed, top / whole
         for k in range(K):
             a, b, c = i * K + k, (d_y + i) * K + k, (2 * d_y + i) * K + k
             for j in range(n):

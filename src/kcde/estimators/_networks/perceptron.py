@@ -45,9 +45,9 @@ class Pass(NamedTuple):
     """Arrays of a perceptron at N columns.
 
     Ones (N,), the inputs (those embedded first), the product of the first layer with the embedding
-    (later its gradient), the first layer for all inputs, its bias, the values of hidden units
+    and the first layer for all inputs (later their gradients), its bias, the values of hidden units
     (layers, H, N), and outputs; gradients in outputs, in hidden units (2, H, N: a layer and the one
-    below), in the first layer, and in the inputs.
+    below), and in the inputs.
     """
 
     ones: np.ndarray
@@ -59,7 +59,6 @@ class Pass(NamedTuple):
     outputs: np.ndarray
     d_outputs: np.ndarray
     d_hidden: np.ndarray
-    d_first: np.ndarray
     d_inputs: np.ndarray
 
 
@@ -144,7 +143,6 @@ def pass_of(shape, N):
         np.empty((shape.outputs, N), np.float32),
         np.empty((shape.outputs, N), np.float32),
         np.empty((2, hidden, N), np.float32),
-        np.empty((hidden, inputs), np.float32),
         np.empty((inputs, N), np.float32),
     )
 
@@ -166,11 +164,8 @@ def forward(parameters, at):
     if embedded:
         # A linear map of a linear map: one product with the inputs in place of two.
         np.dot(mixed, embedding, at.folded)
+    at.first[:, :embedded], at.first[:, embedded:] = at.folded, plain
     for i in range(len(mixed)):
-        for k in range(embedded):
-            at.first[i, k] = at.folded[i, k]
-        for k in range(plain.shape[1]):
-            at.first[i, embedded + k] = plain[i, k]
         total = biases[0, i]
         for j in range(len(shift)):
             total += mixed[i, j] * shift[j]
@@ -180,8 +175,7 @@ def forward(parameters, at):
         _rectified(weights[layer], at.hidden[layer], biases[layer + 1], at.hidden[layer + 1])
     np.dot(last, at.hidden[len(weights)], at.outputs)
     for k in range(len(last)):
-        for j in range(at.outputs.shape[1]):
-            at.outputs[k, j] += bias[k]
+        at.outputs[k] += bias[k]
 
 
 @compiled
@@ -216,19 +210,14 @@ def backward(parameters, gradients, at, learns):
     if not learns:
         np.dot(at.first.T, at.d_hidden[0], at.d_inputs)
         return
-    np.dot(at.d_hidden[0], at.inputs.T, at.d_first)
+    np.dot(at.d_hidden[0], at.inputs.T, at.first)
     embedded = embedding.shape[1]
-    for i in range(len(mixed)):
-        for k in range(embedded):
-            at.folded[i, k] = at.d_first[i, k]
-        for k in range(d_plain.shape[1]):
-            d_plain[i, k] = at.d_first[i, embedded + k]
+    at.folded[:], d_plain[:] = at.first[:, :embedded], at.first[:, embedded:]
     if not embedded:
         return
     np.dot(at.folded, embedding.T, d_mixed)
     np.dot(mixed.T, at.folded, d_embedding)
-    for j in range(len(shift)):
-        d_shift[j] = _0
+    d_shift[:] = _0
     for i in range(len(mixed)):
         for j in range(len(shift)):
             d_mixed[i, j] += d_biases[0, i] * shift[j]
@@ -239,5 +228,4 @@ def backward(parameters, gradients, at, learns):
 def clip(gradient):
     norm = np.sqrt(np.dot(gradient, gradient))
     if not norm < _LARGEST_GRADIENT:
-        for i in range(len(gradient)):
-            gradient[i] = gradient[i] / norm * _LARGEST_GRADIENT
+        gradient[:] = gradient / norm * _LARGEST_GRADIENT
