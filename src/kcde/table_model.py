@@ -39,7 +39,6 @@ from kcde.seeding import seed_of
 
 log = logging.getLogger(__name__)
 
-_GRID = 101
 _LOWEST = 1e-50
 """Of probabilities of quantiles: of heavy tails, lower ones are too large to compute with."""
 _USUAL = ("LikelihoodKCEF", "LSCDE-exact", "GP-ML", "KernelCDE", "ResidualKDE", "LinearGaussian")
@@ -410,7 +409,7 @@ class TableModel:
         # Quantiles nearer to the ends are those of the floor.
         low, high = self.quantile(frame, [0.01, 0.99]).T
         ends = (low - (high - low) / 3).min(), (high + (high - low) / 3).max()
-        y, step = np.linspace(*ends, _GRID, retstep=True)
+        y, step = np.linspace(*ends, 101, retstep=True)
         return np.round(y, 3 - math.floor(math.log10(step)))  # short names, as exact as needed
 
     def save(self, path: str | Path) -> None:

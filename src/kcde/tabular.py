@@ -32,8 +32,6 @@ from kcde.estimators._shared.rows import LARGEST_VALUE
 from kcde.files import require_ratio
 from kcde.names import composed, nearest
 
-_UNLIKE, _MORE_THAN_CHANCE = 0.25, 10.0  # of the rows; times as many pairs that are alike
-
 MOST_LEVELS = 20
 """Of a column of text or categories, which has one column of 0 and 1 a level."""
 
@@ -56,7 +54,6 @@ _MISSING_LEVEL = "(missing)"
 
 _TEXT = (".csv", ".tsv", ".txt")
 _DELIMITERS = ",;\t|"
-_SPELT = {"\\t": "\t", "tab": "\t"}  # as a shell has it
 _NUMBER = r"[+-]?(?:\d+(?:{0}\d*)?|{0}\d+)(?:[eE][+-]?\d+)?"  # 0: its decimal mark
 _BLANK = "[ \u00a0\u2009\u202f]"
 _INVISIBLE = "[\u200b\u200c\u200d\ufeff]"
@@ -91,14 +88,7 @@ _CLOCK = r"\d+:\d\d(?:[:. ].*)?"
 _CODE = r"-?(9{2,}|8{2,}|7{2,})"  # stands for missing in many tables
 _MOSTLY = 0.5  # share of numbers, or dates, from which a text column is one of them with faults
 _FEW_VALUES = 0.1  # of the rows
-_COARSE = 0.02  # standard deviations between different values of y
-_FREQUENT, _FAR_MORE = 0.1, 3.0  # of the rows, and times the next, for one value of y
-_LOST = 1e-6  # of the range of a column, from which the steps between its floats are said
-_BY_CHANCE = 1e-6  # probability from which a column that sorts y may do so by chance
-_NEARLY, _LEFT = 0.995, 0.005  # rank correlation with y, and share of its variance, of what says y
 _ROWS_A_COLUMN, _LOOKED_AT = 5, 20_000
-_FIRST = 1000  # rows in which leading zeros are looked for
-_MOST_NUMBERS = 0.9  # of those from the first to the last that a column which counts rows has
 _SHOWN = 10  # names in a message
 _REMEDY = "correct these rows, or leave them out"
 
@@ -106,7 +96,6 @@ _REMEDY = "correct these rows, or leave them out"
 # rows may lie, or one repeated value; and behind which a repeated one may that looks like a code.
 _WIDE_GAP, _GAP, _GAP_OF_CODE = 5.0, 0.5, 0.1
 _REPEATED, _DISTINCT = 3, 10
-_SKEWED, _FAR_LESS = 2.5, 0.2  # skewness of y, and times it that of its logarithm
 
 
 @dataclass(frozen=True)
@@ -233,12 +222,11 @@ class Column:
         """Return its columns of numbers by name: with two levels, the second alone has one."""
         if self.levels is None and self.fill is None:
             return {self.name: values}
-        if self.levels is None:
-            empty = np.isnan(values)
-            said = {f"{self.name}={_MISSING_LEVEL}": empty.astype(np.float64)}
-            return {self.name: np.where(empty, self.fill, values)} | said
-        shown = self.levels[1:] if len(self.levels) == 2 else self.levels
-        return {f"{self.name}={level}": (values == level).astype(np.float64) for level in shown}
+        if self.levels is not None:
+            shown = self.levels[1:] if len(self.levels) == 2 else self.levels
+            return {f"{self.name}={level}": (values == level).astype(float) for level in shown}
+        filled = np.where(np.isnan(values), self.fill, values)
+        return {self.name: filled, f"{self.name}={_MISSING_LEVEL}": np.isnan(values).astype(float)}
 
     def beyond(self, values: np.ndarray) -> list[str]:
         """Say how many numbers lie outside the range of the training rows."""
@@ -503,7 +491,7 @@ def read(
                 while packed.read(2**20):
                     require_ratio(packed.tell(), path.stat().st_size)
         if kind in _TEXT:
-            delimiter = _SPELT.get(delimiter, delimiter)
+            delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)  # as a shell has it
             frame = _read_csv(path, delimiter, decimal, set(text), set(verbatim))
         else:
             frame = readers[kind](path)
@@ -564,7 +552,7 @@ def _read_csv(path: Path, delimiter, decimal: str, text: set, verbatim: set) -> 
                 remedy = "write thousands without it, or all numbers with as many decimals"
                 raise ValueError(f"{said}, as in {max(cells, key=len)}: {remedy}")
     frame.attrs["decimal"] = decimal
-    first = pd.read_csv(path, **form, dtype=str, nrows=_FIRST)
+    first = pd.read_csv(path, **form, dtype=str, nrows=1000)
     padded = {name: first[name][first[name].str.fullmatch(r"0\d+", na=False)] for name in names}
     # pandas copies attrs with each column that is taken from the frame.
     frame.attrs["padded"] = {name: cells.iloc[0] for name, cells in padded.items() if len(cells)}
@@ -842,7 +830,7 @@ def _warnings(columns: Columns, frame: pd.DataFrame, target, lower) -> list[str]
         f"Column {name!r} loses its last digits (steps of {step:.2g}): subtract a number near its "
         "values, or leave it out with --drop if they are codes."
         for name, values in (*numbers.items(), (y, target))
-        if (step := np.spacing(np.abs(values).max())) > _LOST * np.ptp(values)
+        if (step := np.spacing(np.abs(values).max())) > 1e-6 * np.ptp(values)
     ]
     far = [line for name, values in numbers.items() for line in _far(name, values)]
     far += [] if skewed or lower is not None else _far(y, target, of_y=True)
@@ -853,15 +841,16 @@ def _copies(frame: pd.DataFrame, x: list[str], y: str) -> np.ndarray:
     """Return which rows are another one recorded again, none where chance repeats as many.
 
     By chance as many pairs are alike as if the columns of x were independent, and y followed from
-    them. Where x has few distinct rows, as in tables of a few categories, they repeat by nature.
+    them. Ten times as many are copies. Where less than a quarter of the rows of x are distinct, as
+    in tables of a few categories, they repeat by nature.
     """
     rows = frame[[*x, y]]
     again = rows.duplicated().to_numpy()
-    if not again.any() or (~frame.duplicated(x)).sum() < _UNLIKE * len(frame):
+    if not again.any() or (~frame.duplicated(x)).mean() < 0.25:
         return np.zeros_like(again)
     sizes = rows.groupby(list(rows), sort=False, observed=True, dropna=False).size()
     chance = len(rows) ** 2 / 2 * np.prod([_alike(rows[name]) for name in x])
-    return again & ((sizes * (sizes - 1) / 2).sum() > _MORE_THAN_CHANCE * chance)
+    return again & ((sizes * (sizes - 1) / 2).sum() > 10.0 * chance)
 
 
 def _alike(column: pd.Series) -> float:
@@ -1013,8 +1002,8 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
     values, counts = np.unique(target, return_counts=True)
     n, most = len(target), np.argsort(-counts, kind="stable")
     sizes = np.append(counts[most], 0)
-    # One value, or both ends of a scale.
-    few = [k for k in (1, 2) if sizes[k - 1] >= max(_FREQUENT * n, _FAR_MORE * sizes[k])]
+    # One value, or both ends of a scale: in a tenth of the rows, and in thrice those of the next.
+    few = [k for k in (1, 2) if sizes[k - 1] >= max(0.1 * n, 3.0 * sizes[k])]
     if len(values) == 2:
         said = f"{y!r} is binary"
     elif few:
@@ -1033,7 +1022,7 @@ def _of_target(y: str, target: np.ndarray) -> list[str]:
 def _on_grid(values: np.ndarray, counts: np.ndarray, target: np.ndarray) -> bool:
     """Return whether most y are repeated, at steps wider than the bumps of a density may be."""
     tied = counts[counts > 1].sum() >= _MOSTLY * len(target)
-    return bool(tied and np.median(np.diff(values)) >= _COARSE * target.std())
+    return bool(tied and np.median(np.diff(values)) >= 0.02 * target.std())
 
 
 def _skewed(y: str, target: np.ndarray) -> list[str]:
@@ -1042,7 +1031,7 @@ def _skewed(y: str, target: np.ndarray) -> list[str]:
     if target.min() <= 0.0 or high - middle < 2.0 * (middle - low):  # a tail in few rows alone
         return []
     before, after = pd.Series(target).skew(), pd.Series(np.log(target)).skew()
-    if before < _SKEWED or abs(after) > _FAR_LESS * before:
+    if before < 2.5 or abs(after) > 0.2 * before:
         return []
     said = f"{y!r} is positive and strongly skewed (skewness {before:.1f}), its logarithm is not"
     remedy = f"model that with --log-y; answers stay in the units of {y!r}, and are never negative"
@@ -1050,9 +1039,9 @@ def _skewed(y: str, target: np.ndarray) -> list[str]:
 
 
 def _numbers_rows(values: np.ndarray) -> bool:
-    """Return whether values are whole, all different, and nearly all from the first to the last."""
+    """Return whether values are whole, all different, and 90% of those from first to last."""
     n, whole = len(values), (values % 1.0 == 0.0).all()
-    return bool(whole and len(np.unique(values)) == n >= _MOST_NUMBERS * (np.ptp(values) + 1.0))
+    return bool(whole and len(np.unique(values)) == n >= 0.9 * (np.ptp(values) + 1.0))
 
 
 def _far(name: str, values: np.ndarray, *, of_y: bool = False) -> list[str]:
@@ -1116,7 +1105,9 @@ def _of_labels(name: str, labels: pd.Series, words: Sequence[str], *, meant: boo
 
 
 def _sorts(encoded: pd.DataFrame, name: str, target: np.ndarray) -> bool:
-    """Return whether y is a function of a column that never falls or never rises, not by chance.
+    """Return whether y is a function of a column that never falls or never rises.
+
+    By chance one of the columns is one with a probability below a millionth.
 
     The row number is one in a file that is sorted by y. Of rows without a value nothing is asked.
     """
@@ -1131,16 +1122,19 @@ def _sorts(encoded: pd.DataFrame, name: str, target: np.ndarray) -> bool:
     # Of n! orders of the rows, as many as leave equal y in their places, forwards and backwards.
     counts = np.unique(target, return_counts=True)[1]
     log_orders = math.lgamma(len(target) + 1) - sum(math.lgamma(count + 1) for count in counts)
-    return log_orders > math.log(2 * columns / _BY_CHANCE)
+    return log_orders > math.log(2 * columns / 1e-6)
 
 
 def _nearly_says(encoded: pd.DataFrame, target: np.ndarray) -> str:
-    """Return what leaves next to nothing of y open: the order of a column, or all columns."""
+    """Return what leaves next to nothing of y open: the order of a column, or all columns.
+
+    A rank correlation of 0.995, or a fit that leaves 0.005 of the variance.
+    """
     some = slice(None, None, 1 + len(target) // _LOOKED_AT)
     y, encoded = pd.Series(target, encoded.index)[some], encoded[some]
     encoded = encoded.loc[:, encoded.std() > 0.0]
     ranks = encoded.corrwith(y, method="spearman").abs()
-    if len(close := ranks.index[ranks >= _NEARLY]):
+    if len(close := ranks.index[ranks >= 0.995]):
         return f"by its order {_listed(close)} says"
     n, width = encoded.shape
     if n < _ROWS_A_COLUMN * width:
@@ -1152,7 +1146,7 @@ def _nearly_says(encoded: pd.DataFrame, target: np.ndarray) -> str:
     for form, (X, aim) in forms.items():
         X = np.c_[(X - X.mean()) / X.std(), np.ones(n)]
         left = aim - X @ np.linalg.lstsq(X, aim, rcond=None)[0]
-        if left.var() <= _LEFT * aim.var():
+        if left.var() <= 0.005 * aim.var():
             return f"{form} says"
     return ""
 

@@ -37,8 +37,6 @@ from kcde.table_model import TableModel, regardless_of_groups, usable
 PAGE, _PICTURE = "comparison.html", "comparison.png"
 """In the folder of a comparison, beside comparison.csv, splits.csv and comparison.png."""
 
-_MANY, _SHOWN = 0.1, 10  # share of the test rows outside the range of x; names in a message
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -99,10 +97,10 @@ class Comparison:
         """
         tables = {"comparison.csv": self.table, "splits.csv": self.by_split}
         with staged(folder) as stage:
-            (stage / PAGE).write_text(page.render(self), encoding="utf-8")
+            whole = page.render(self, stage / _PICTURE)
+            (stage / PAGE).write_text(whole, encoding="utf-8")
             for name, frame in tables.items():
                 frame.to_csv(stage / name, index=False, float_format="%.6g", lineterminator="\n")
-            page.ranking(self.table, self.rank_by, stage / _PICTURE)
         return [Path(folder) / name for name in (PAGE, *tables, _PICTURE)]
 
 
@@ -253,11 +251,11 @@ def _compared(names: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
 
 
 def _beyond(plan: Plan, checked: tabular.Checked) -> list[str]:
-    """Say where many test rows lie outside the range of the rows that are trained on."""
+    """Say where a tenth of the test rows lies outside the range of the rows that are trained on."""
     outside, tested = np.zeros(plan.X.shape[1]), sum(len(each.test) for each in plan.splits)
     for train, test in ((plan.X[each.train], plan.X[each.test]) for each in plan.splits):
         outside += ((test < train.min(axis=0)) | (test > train.max(axis=0))).sum(axis=0)
     counted = zip(checked.columns.encode(checked.frame), outside.astype(int), strict=True)
-    shown = [f"{name!r} ({n} of {tested} rows)" for name, n in counted if n >= _MANY * tested]
+    shown = [f"{name!r} ({n} of {tested} rows)" for name, n in counted if n >= 0.1 * tested]
     said = "lie outside the range of the rows that methods are trained on there"
-    return [f"Test rows {said}: {', '.join(shown[:_SHOWN])}."] if shown else []
+    return [f"Test rows {said}: {', '.join(shown[:10])}."] if shown else []

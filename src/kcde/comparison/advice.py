@@ -47,9 +47,6 @@ CONFIDENCE = 0.85
 FEWEST_TESTED = 100
 """Test rows of all splits together."""
 
-COVERAGE_OFF = 0.05
-
-_RESAMPLES = 1000
 _NAMES = {LOG_DENSITY: "held-out log density", CRPS: "CRPS"}
 _VALUES = [LOG_DENSITY, CRPS, *COVERAGES, WORST_LOSS, "width_90", "error"]
 _COLUMNS = ["method", "rank", "mean_rank", "first_share", LOG_DENSITY, f"{LOG_DENSITY}_stderr"]
@@ -114,7 +111,7 @@ def _shares(ranks: pd.DataFrame) -> pd.Series:
     if ranks.empty:
         return pd.Series(dtype=float)
     n = len(ranks)
-    taken = rng_of("own", "resamples").integers(n, size=(_RESAMPLES, n))
+    taken = rng_of("own", "resamples").integers(n, size=(1000, n))
     means = ranks.to_numpy()[taken].mean(axis=1)
     lowest = np.isclose(means, means.min(axis=1, keepdims=True))
     return pd.Series((lowest / lowest.sum(axis=1, keepdims=True)).mean(axis=0), ranks.columns)
@@ -240,7 +237,7 @@ def _details(taken, plan: Plan) -> str:
     held, width, error = taken["coverage_90"], in_units(taken["width_90"]), in_units(taken["error"])
     said = f"its 90% intervals are typically {width} wide and hold {held:.0%} of held-out rows"
     said += f", its typical error is {error}"
-    if abs(held - 0.9) <= COVERAGE_OFF:
+    if abs(held - 0.9) <= 0.05:
         return said
     kind = "too narrow" if held < 0.9 else "too wide"
     option = {FORWARD: "--time-column", GROUPS: "--groups"}.get(plan.kind)

@@ -24,14 +24,6 @@ from kcde.table_model import TableModel, regardless_of_groups
 if TYPE_CHECKING:
     from kcde.comparison import Comparison
 
-LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles of a fan plot."""
-
-MOST_FANS = 12
-"""Columns with a fan plot: those whose ranks go most with those of y."""
-
-MOST_COLUMNS = 8
-"""Columns of a table of rows."""
 
 _KINDS = {
     RANDOM: "random splits",
@@ -44,8 +36,7 @@ _LABELS = {
     CRPS: "CRPS, in the units of y",
 }
 _BINS, _HIGHEST = 20, 3.0
-_GRID, _DRAWN, _UNLIKELY = 40, 300, 5
-_REACH = 3.0  # times the median distance from the first
+_GRID = 40
 _SMALL, _WIDE = (2.6, 1.7), 4.8  # inches: readable on a phone as well
 
 
@@ -57,8 +48,8 @@ class Picture(NamedTuple):
     caption: str
 
 
-def render(found: "Comparison") -> str:
-    """Return the page."""
+def render(found: "Comparison", png: Path) -> str:
+    """Return the page, and write the picture of the ranking as a file of its own."""
     scored, skipped = scores_and_skipped(found)
     notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
     if found.plan.kind == GROUPS:
@@ -69,7 +60,7 @@ def render(found: "Comparison") -> str:
         "facts": facts(found),
         "cards": cards(found),
         "baseline": BASELINE,
-        "ranking": ranking(found.table, found.rank_by),
+        "ranking": ranking(found.table, found.rank_by, png),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
         "pits": [pit(method, _values(found, method, "pit")) for method in drawn],
@@ -204,17 +195,18 @@ def _uri(made) -> str:
     return data_uri(buffer.getvalue(), "image/svg+xml")
 
 
-def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Picture:
-    """Draw the ranked scores with two standard errors, and write them as PNG if a path is given."""
+def ranking(table: pd.DataFrame, rank_by: str, png: Path) -> Picture:
+    """Draw the ranked scores with two standard errors, and write them as PNG."""
     scored = table[table["rank"].notna()]
     against = rank_by == LOG_DENSITY and scored["gain"].notna().any()
     value = "gain" if against else rank_by
     errors = 2.0 * scored[f"{value}_stderr"].fillna(0.0)
-    # Methods far behind would press the others together: they are arrows at the edge.
+    # Methods at three times the median distance from the first would press the others together:
+    # they are arrows at the edge.
     sign = -1.0 if value == CRPS else 1.0
     best = scored[value].iloc[0] if len(scored) else 0.0
     behind = sign * (best - scored[value])
-    reach = max(_REACH * behind.median(), best if against else 0.0) if len(scored) else 0.0
+    reach = max(3.0 * behind.median(), best if against else 0.0) if len(scored) else 0.0
     with style.figure(_WIDE, 0.7 + 0.2 * len(scored)) as (made, axes):
         for place, row in enumerate(scored.itertuples()):
             look = {"color": style.line(row.method)["color"], "markersize": 5}
@@ -232,8 +224,7 @@ def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Pict
         axes.set_ylim(len(scored) - 0.4, -0.6)
         axes.set_xlabel(_LABELS[value])
         axes.tick_params(axis="y", length=0)
-        if path is not None:
-            made.savefig(path, format="png", dpi=style.DPI, metadata={"Software": None})
+        made.savefig(png, format="png", dpi=style.DPI, metadata={"Software": None})
         uri = _uri(made)
     first = scored.head(5)
     best = ", ".join(f"{m} {v:.3g}" for m, v in zip(first["method"], first[value], strict=True))
@@ -266,22 +257,23 @@ def pit(method: str, values: np.ndarray) -> Picture:
 def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
     """Return a picture of quantiles against columns of numbers, the other columns at their middle.
 
-    That is the median, or the most frequent level.
+    That is the median, or the most frequent level. The columns are at most twelve, those whose
+    ranks go most with those of y.
     """
     frame, names = checked.frame, [each.name for each in checked.columns.x if not each.levels]
     numbers = frame[names].astype(float)
     target = pd.Series(checked.columns.target(frame), frame.index)
     centre = frame.astype(str).mode().iloc[0].to_dict() | numbers.median().to_dict()
-    drawn = subsample(len(frame), _DRAWN, rng_of("own", "shown"))
+    drawn = subsample(len(frame), 300, rng_of("own", "shown"))
     some = numbers.assign(**{checked.columns.y: target}).iloc[drawn]
     size = numbers.corrwith(target, method="spearman").abs()
     found = []
-    for name in size.nlargest(MOST_FANS).index:
+    for name in size.nlargest(12).index:
         grid = np.unique(numbers[name])
         if len(grid) > _GRID:
             grid = np.linspace(*numbers[name].quantile([0.01, 0.99]), _GRID)
         rows = pd.DataFrame(centre, index=range(len(grid))).assign(**{name: grid})
-        found.append(fan(name, grid, model.quantile(rows, list(LEVELS)), some))
+        found.append(fan(name, grid, model.quantile(rows, [0.05, 0.25, 0.5, 0.75, 0.95]), some))
     return found
 
 
@@ -302,12 +294,12 @@ def fan(name: str, grid: np.ndarray, quantiles: np.ndarray, some: pd.DataFrame) 
 
 
 def unlikely(found: "Comparison") -> dict:
-    """Return the test rows with the lowest held-out log density, as a header and cells."""
+    """Return the five test rows with the lowest held-out log density, as a header and cells."""
     method, checked = found.advice.method, found.checked
     names = ("test", "log_density", "pit")
     frame = pd.DataFrame({name: _values(found, method, name) for name in names})
-    lowest = frame.sort_values("log_density").drop_duplicates("test").head(_UNLIKELY)
-    y, x = checked.columns.y, [each.name for each in checked.columns.x[:MOST_COLUMNS]]
+    lowest = frame.sort_values("log_density").drop_duplicates("test").head(5)
+    y, x = checked.columns.y, [each.name for each in checked.columns.x[:8]]
     rows = checked.frame.iloc[lowest["test"]]
     values = (lowest["log_density"], lowest["pit"], *(rows[name] for name in x))
     cells = zip(map(tabular.row_number, rows.index), rows[y], *values, strict=True)

@@ -62,12 +62,7 @@ TEST_SHARE = 0.2
 
 FEWEST_GROUPS = 5
 
-_COPIED = 0.1  # share of rows with the x of another from which copies are said
-_ALIKE = 4.0  # standard errors of an autocorrelation of independent rows
 _NOTICEABLE = 0.2  # the least autocorrelation, or intraclass correlation, that is said
-_FEWEST_LABELS = 10
-_CHANCE = 1e-3  # of an intraclass correlation, by the F-test
-_ROUGH = 0.7  # of the squared difference of two random means, what neighbours have at least
 _LABELS = re.compile(
     r"(?i:(^|[ _.-])(id|customer|patient|subject|user|person|household|group|site|station)$)"
     r"|[a-z]I[dD]$"
@@ -227,9 +222,9 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
 def misleading(checked: tabular.Checked) -> list[str]:
     """Say where random splits would show more than the methods can do on new rows.
 
-    Dates; labels of things that rows belong to; rows with the same x; and neighbouring rows whose y
-    are alike, by an autocorrelation of at least 0.2 that is four standard errors, 1/√n each, from
-    0, in a file that is not sorted by y and has no such labels.
+    Dates; labels of things that rows belong to; the x of another in a tenth of the rows; and
+    neighbouring rows whose y are alike, by an autocorrelation of at least 0.2 that is four standard
+    errors, 1/√n each, from 0, in a file that is not sorted by y and has no such labels.
     """
     said, frame, columns = [], checked.frame, checked.columns
     dates = [name for name in columns.ignored if tabular.classify(frame[name]).kind is tabular.DATE]
@@ -243,12 +238,12 @@ def misleading(checked: tabular.Checked) -> list[str]:
         why = "random splits put rows that belong together on both sides"
         remedy = f"--groups {labels[0]!r} if new rows will be of new ones"
         said.append(f"Rows share values of {labels[0]!r}; {why}: {remedy}.")
-    elif copied >= _COPIED:
+    elif copied >= 0.1:
         remedy = "if they belong together, name the column that says which do with --groups"
         said.append(f"{copied:.0%} of the rows have the x of another row: {remedy}.")
     y = pd.Series(columns.target(frame))
     alike = 0.0 if y.is_monotonic_increasing or y.is_monotonic_decreasing else y.autocorr()
-    if not dates and not labels and alike >= max(_NOTICEABLE, _ALIKE / np.sqrt(len(y))):
+    if not dates and not labels and alike >= max(_NOTICEABLE, 4.0 / np.sqrt(len(y))):
         why = "if the file is in the order of time, random splits flatter every method"
         remedy = "name the column of time with --time-column"
         near = f"Neighbouring rows are alike (autocorrelation {alike:.2f} of {columns.y!r})"
@@ -260,10 +255,11 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
     """Return whether equal values of a column look like rows of one thing.
 
     They do by a name such as `id`; or where there are at least ten values, few rows of each, whose
-    y are alike (intraclass correlation) though y does not change smoothly with the values, as it
-    does with an age: means of neighbouring values differ as much as any two. Where the rows of each
-    value stand together, half the correlation does, and the limit of what is smooth lies midway
-    between what the noise of the means alone makes and two random means.
+    y are alike (intraclass correlation, by chance in one of a thousand tables) though y does not
+    change smoothly with the values, as it does with an age: squared differences of the means of
+    neighbouring values are 0.7 of those of any two. Where the rows of each value stand together,
+    half the correlation does, and the limit of what is smooth lies midway between what the noise of
+    the means alone makes and two random means.
     """
     column, y = checked.frame[name], checked.columns.target(checked.frame)
     if column.dtype.kind == "O" and not column.map(pd.api.types.is_scalar).all():
@@ -275,7 +271,7 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
         return False
     named = _LABELS.search(name) is not None
     # Whole numbers beside missing values are floats.
-    if named or count < _FEWEST_LABELS or (column.dtype.kind == "f" and (column % 1 > 0).any()):
+    if named or count < 10 or (column.dtype.kind == "f" and (column % 1 > 0).any()):
         return named
     sizes = np.bincount(codes)
     means = np.bincount(codes, y) / sizes
@@ -283,10 +279,10 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
     within = ((y - means[codes]) ** 2).sum() / (n - count)
     correlation = (between - within) / (between + (n / count - 1) * within)
     in_runs = np.count_nonzero(np.diff(codes)) == count - 1
-    limit = means.var() + within * (1.0 / sizes).mean() if in_runs else _ROUGH * 2.0 * means.var()
+    limit = means.var() + within * (1.0 / sizes).mean() if in_runs else 1.4 * means.var()
     smooth = column.dtype.kind in "iufb" and (np.diff(means) ** 2).mean() < limit
     chance = special.fdtrc(count - 1, n - count, between / within) if within > 0.0 else 0.0
-    return bool(correlation >= _NOTICEABLE / (1 + in_runs) and chance < _CHANCE and not smooth)
+    return bool(correlation >= _NOTICEABLE / (1 + in_runs) and chance < 1e-3 and not smooth)
 
 
 FIRST_ROWS, GROWTH, FIRST_SPLITS = 500, 4, 2
@@ -302,13 +298,9 @@ OK, FAILED = "ok", "failed"
 REMEDY = "a larger --budget"
 """How a method that was too slow can be compared."""
 
-_RESERVE = 0.1  # of the budget, for the fit to all rows and the page
 _SAFETY = 1.2
-_MOST = 2.0  # times the declared seconds, or else its share, may a method take of the first step
 _ROWS = 1000
 _UNKNOWN = (100.0, 2.0)  # of a method without declared cost
-_SCORING = 0.5  # of the seconds of a split are not its fit, at most
-_SHOWN = 200  # test rows of a split whose quantiles are computed: each may be a search
 
 
 class Scored(NamedTuple):
@@ -363,7 +355,8 @@ def _scores(model, X, plan: Plan, split) -> tuple[dict, dict]:
     arrays |= {"pit": to_numpy(model.cdf(X, y)), "crps": to_numpy(model.crps(X, y))}
     from_middle = np.abs(arrays["pit"] - 0.5)
     worst = np.sort(log_density)[: max(1, len(log_density) // 20)]
-    some = np.unique(np.linspace(0, len(y) - 1, _SHOWN).astype(int))
+    # Each quantile may be a search.
+    some = np.unique(np.linspace(0, len(y) - 1, 200).astype(int))
     low, middle, high = to_numpy(model.quantile(X[some], [0.05, 0.5, 0.95])).T
     values = {
         "log_density": log_density.mean(),
@@ -458,7 +451,8 @@ class Workers:
     """Processes that score splits, and the time that is left of a budget in seconds."""
 
     def __init__(self, plan: Plan, budget: float, jobs: int):
-        self._end = time.monotonic() + budget * (1.0 - _RESERVE)
+        # A tenth is left for the fit to all rows and the page.
+        self._end = time.monotonic() + 0.9 * budget
         self._plan, self._pool, self.jobs = plan, None, jobs
 
     @property
@@ -539,23 +533,19 @@ def run(
             if not _grown(plan, reached, rows, found, workers, say, rank_by):
                 break
             found.rows = rows
-        compared = [name for name in reached if reached[name] == found.rows]
-        first = found.splits
+        for name, rows in reached.items():
+            if rows < found.rows:
+                found.behind[name] = rows, [read(plan, name, rows, i) for i in found.splits]
+        compared = [name for name in reached if name not in found.behind]
         found.splits = _further(plan, compared, found, workers, say, stack=stack)
-        stacked = _stacked(plan, compared, found, workers, say) if stack else []
+        for name in compared:
+            found.scores[name] = [read(plan, name, found.rows, i) for i in found.splits]
+        if stack:
+            _stack(plan, found, workers, say)
     finally:
         workers.stop()
         for path in plan.folder.glob("splits/*/*/*.kcde"):
             path.unlink()
-    for name, rows in reached.items():
-        numbers = found.splits if name in compared else first
-        scores = [read(plan, name, rows, number) for number in numbers]
-        if name in compared:
-            found.scores[name] = scores
-        else:
-            found.behind[name] = (rows, scores)
-    if stacked:
-        found.scores[STACKED] = stacked
     return found
 
 
@@ -599,7 +589,7 @@ def _first_step(plan, method: str, found: Run, workers: Workers, share: float) -
     """Score the first splits; return why the method is skipped, "" if it is not."""
     if missing := _missing(plan, method, found.rows, found.splits):
         needed = cost(method, found.rows) * math.ceil(len(missing) / workers.jobs)
-        limit = min(workers.left, max(share, _MOST * needed))
+        limit = min(workers.left, max(share, 2.0 * needed))
         trouble = workers.score(method, found.rows, missing, limit)
     done = _done(plan, method, found.rows)
     if done and all(scored.said["status"] == FAILED for scored in done):
@@ -666,7 +656,7 @@ def _further(plan, compared, found: Run, workers: Workers, say, *, stack: bool) 
         missing = (len(_missing(plan, name, found.rows, numbers)) for name in compared)
         rounds = (math.ceil(count / workers.jobs) for count in missing)
         seconds = (_seconds(plan, name, found.rows) for name in compared)
-        again = stack * _SCORING * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
+        again = stack * 0.5 * math.ceil((len(found.splits) + len(numbers)) / workers.jobs)
         return _SAFETY * sum(each * (k + again) for each, k in zip(seconds, rounds, strict=True))
 
     if not compared:
@@ -686,12 +676,12 @@ def _further(plan, compared, found: Run, workers: Workers, say, *, stack: bool) 
     return splits
 
 
-def _stacked(plan, compared, found: Run, workers: Workers, say) -> list[Scored]:
-    """Score the mixture of the methods that failed on no split; return none without time for it."""
-    done = {name: [read(plan, name, found.rows, i) for i in found.splits] for name in compared}
+def _stack(plan, found: Run, workers: Workers, say) -> None:
+    """Score the mixture of the methods that failed on no split, if there is time for it."""
+    done = found.scores
     sound = [name for name in done if all(each.said["status"] == OK for each in done[name])]
     if len(sound) < 2:
-        return []
+        return
     held = [
         np.stack([done[name][place].arrays["log_density"] for name in sound], axis=1)
         for place in range(len(found.splits))
@@ -715,10 +705,9 @@ def _stacked(plan, compared, found: Run, workers: Workers, say) -> list[Scored]:
         scored = {i: read(plan, STACKED, found.rows, i) for i in found.splits}
     if any(x is None or x.said["options"] != options[i] for i, x in scored.items()):
         found.skipped[STACKED] = trouble or "no time was left for it (--budget)"
-        return []
-    found.stack = weighted(held)
+        return
+    found.stack, found.scores[STACKED] = weighted(held), list(scored.values())
     say(f"{STACKED}: {_pace(plan, STACKED, found.rows)} ({in_words(workers.left)} left)")
-    return list(scored.values())
 
 
 def _missing(plan: Plan, method: str, rows: int, numbers: Sequence[int]) -> list[int]:
