@@ -269,7 +269,7 @@ def fans(model: TableModel, checked: tabular.Checked) -> list[Picture]:
     size = numbers.corrwith(target, method="spearman").abs()
     found = []
     for name in size.nlargest(12).index:
-        grid = np.unique(numbers[name])
+        grid = np.unique(numbers[name].dropna())
         if len(grid) > _GRID:
             grid = np.linspace(*numbers[name].quantile([0.01, 0.99]), _GRID)
         rows = pd.DataFrame(centre, index=range(len(grid))).assign(**{name: grid})

@@ -210,7 +210,10 @@ def _require_same(plan: Plan, checked: tabular.Checked) -> None:
     path = plan.folder / "plan.json"
     if not path.exists():
         with atomic(plan.folder / "rows.npz") as temporary:
-            index = checked.frame.index.to_numpy()
+            index = checked.frame.index
+            # Labels as text, since objects would be pickled.
+            text = index.dtype.kind == "O"
+            index = index.map(str).to_numpy(dtype=str) if text else index.to_numpy()
             np.savez(temporary, **{part: index[taken] for part, taken in rows.items()})
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
@@ -262,8 +265,8 @@ def _labels(checked: tabular.Checked, name: str) -> bool:
     the means alone makes and two random means.
     """
     column, y = checked.frame[name], checked.columns.target(checked.frame)
-    if column.dtype.kind == "O" and not column.map(pd.api.types.is_scalar).all():
-        return False
+    if column.dtype.kind == "O":
+        column = column.map(str, na_action="ignore")  # what it has need not have an order
     codes, values = pd.factorize(column, sort=True)
     y, codes = y[codes >= 0], codes[codes >= 0]
     n, count = len(codes), len(values)

@@ -19,11 +19,12 @@ from kcde.estimators._shared import rows
 from kcde.estimators.stacked import stacking_weights
 from kcde.memory import InsufficientMemory
 from kcde.methods import BASELINE, STACKED, key_of, shown
+from kcde.table_model import TableModel
 from kcde.tabular import check
 
 GP = "GaussianProcess-ML"
 A, B = GP, "LSCDE-exact"
-ROWS = np.arange(200) + 7  # numbers of the rows of its table
+ROWS = np.array([f"house {k}" for k in range(7, 207)])  # labels of the rows of its table
 EVIL = '<script>alert("1")</script>&$x'
 
 
@@ -330,5 +331,8 @@ def test_pages_keep_the_digits_that_tell_rows_apart_and_say_where_a_bar_is_cut()
     assert shown == ["1700000003", "10000", "2024", "0.1235", "a"]
     drawn = page.fan("price", np.array([1950, 2020]), np.arange(10.0).reshape(2, 5), table(2))
     assert "2 at 1950 to 7 at 2020" in drawn.alternative
+    checked = check(table().assign(rooms=[1.0, np.nan, 2.0, 3.0] * 50), "price", missing="indicate")
+    drawn = page.fans(TableModel("LinearGaussian", "price").fit_checked(checked), checked)
+    assert not [each for each in drawn if "nan" in each.alternative]
     assert page.pit("KCEF", np.linspace(0, 1, 200)).caption == "KCEF"
     assert "highest bar is 20.0" in page.pit("KCEF", np.zeros(50)).caption

@@ -1,5 +1,7 @@
 """Splits of a table: nothing leaks from the test rows, and what misleads is said."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -54,6 +56,7 @@ def test_what_random_splits_would_mislead_about_is_said():
     assert "--groups 'who'" in said(alike.assign(who=person).sample(frac=1.0, random_state=0))
     weak = noise().assign(y=lambda f: f["y"] + 0.5 * np.repeat(shifts[::8], 8))
     odd = alike.assign(who=np.where(person == 7, None, person.astype(str)), lists=[[1]] * 200)
+    odd["mixed"] = [date(2024, 1, 1), 3, 5, None] * 50
     assert "--groups 'who'" in running.misleading(check(odd, "y", ["x"]))[0]
     assert "--groups 'who'" in said(weak.assign(who=person // 2.0))
     # y grows with the age: its values are no labels.
