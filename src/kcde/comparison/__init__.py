@@ -97,10 +97,10 @@ class Comparison:
         """
         tables = {"comparison.csv": self.table, "splits.csv": self.by_split}
         with staged(folder) as stage:
-            whole = page.render(self, stage / _PICTURE)
-            (stage / PAGE).write_text(whole, encoding="utf-8")
+            (stage / PAGE).write_text(page.render(self), encoding="utf-8")
             for name, frame in tables.items():
                 frame.to_csv(stage / name, index=False, float_format="%.6g", lineterminator="\n")
+            page.ranking(self.table, self.rank_by, stage / _PICTURE)
         return [Path(folder) / name for name in (PAGE, *tables, _PICTURE)]
 
 

@@ -48,8 +48,8 @@ class Picture(NamedTuple):
     caption: str
 
 
-def render(found: "Comparison", png: Path) -> str:
-    """Return the page, and write the picture of the ranking as a file of its own."""
+def render(found: "Comparison") -> str:
+    """Return the page."""
     scored, skipped = scores_and_skipped(found)
     notes = [*found.checked.notes, f"Data SHA-256 {found.checked.digest}."]
     if found.plan.kind == GROUPS:
@@ -60,7 +60,7 @@ def render(found: "Comparison", png: Path) -> str:
         "facts": facts(found),
         "cards": cards(found),
         "baseline": BASELINE,
-        "ranking": ranking(found.table, found.rank_by, png),
+        "ranking": ranking(found.table, found.rank_by),
         "rows": [_cells(row) for _, row in scored.iterrows()],
         "skipped": skipped[["method", "reason"]].values.tolist(),
         "pits": [pit(method, _values(found, method, "pit")) for method in drawn],
@@ -195,8 +195,8 @@ def _uri(made) -> str:
     return data_uri(buffer.getvalue(), "image/svg+xml")
 
 
-def ranking(table: pd.DataFrame, rank_by: str, png: Path) -> Picture:
-    """Draw the ranked scores with two standard errors, and write them as PNG."""
+def ranking(table: pd.DataFrame, rank_by: str, path: Path | None = None) -> Picture:
+    """Draw the ranked scores with two standard errors, and write them as PNG if a path is given."""
     scored = table[table["rank"].notna()]
     against = rank_by == LOG_DENSITY and scored["gain"].notna().any()
     value = "gain" if against else rank_by
@@ -224,7 +224,8 @@ def ranking(table: pd.DataFrame, rank_by: str, png: Path) -> Picture:
         axes.set_ylim(len(scored) - 0.4, -0.6)
         axes.set_xlabel(_LABELS[value])
         axes.tick_params(axis="y", length=0)
-        made.savefig(png, format="png", dpi=style.DPI, metadata={"Software": None})
+        if path is not None:
+            made.savefig(path, format="png", dpi=style.DPI, metadata={"Software": None})
         uri = _uri(made)
     first = scored.head(5)
     best = ", ".join(f"{m} {v:.3g}" for m, v in zip(first["method"], first[value], strict=True))

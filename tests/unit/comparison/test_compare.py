@@ -268,29 +268,26 @@ def run(plan, monkeypatch):
     return run
 
 
-# Two splits of both on 500 and on 2000 rows take 20 s, those on 4800 further 38 s.
-@pytest.mark.parametrize(("budget", "splits"), [(1000.0, [0, 1, 2, 3, 4]), (75.0, [0, 1])])
-def test_rows_and_then_splits_grow_while_there_is_time(plan, run, budget, splits):
-    assert running.sizes(plan) == [500, 2000, 4800]
-    found = run({A: 1.0, B: 1.0}, budget)
-    assert (found.rows, found.splits, set(found.scores)) == (4800, splits, {A, B})
-
-
 @pytest.mark.parametrize(
-    ("seconds", "scores", "rows", "behind", "skipped"),
+    ("budget", "seconds", "scores", "rows", "splits", "behind", "skipped"),
     [
+        # Two splits of both on 500 and on 2000 rows take 20 s, those on 4800 further 38 s.
+        (1000.0, {A: 1.0, B: 1.0}, {}, 4800, 5, {}, []),
+        (75.0, {A: 1.0, B: 1.0}, {}, 4800, 2, {}, []),
         # What is too slow for more rows is left, unless it is the first so far.
-        ({A: 1.0, B: 15.0}, {A: 1.0}, 4800, {B: 500}, []),
-        ({A: 1.0, B: 15.0}, {B: 1.0}, 500, {}, []),
+        (120.0, {A: 1.0, B: 15.0}, {A: 1.0}, 4800, 5, {B: 500}, []),
+        (120.0, {A: 1.0, B: 15.0}, {B: 1.0}, 500, 5, {}, []),
         # The next step of the more useful comes first.
-        ({A: 6.0, B: 6.0}, {A: 1.0}, 2000, {B: 500}, []),
-        ({A: 1.0, B: 1000.0}, {}, 4800, {}, [B]),
+        (120.0, {A: 6.0, B: 6.0}, {A: 1.0}, 2000, 3, {B: 500}, []),
+        (120.0, {A: 1.0, B: 1000.0}, {}, 4800, 5, {}, [B]),
     ],
 )
-def test_who_gets_the_time(run, seconds, scores, rows, behind, skipped):
-    found = run(seconds, 120.0, scores)
-    assert found.rows == rows
+def test_who_gets_the_time(plan, run, budget, seconds, scores, rows, splits, behind, skipped):
+    assert running.sizes(plan) == [500, 2000, 4800]
+    found = run(seconds, budget, scores)
+    assert (found.rows, found.splits) == (rows, list(range(splits)))
     assert {name: reached for name, (reached, _) in found.behind.items()} == behind
+    assert set(found.scores) == {A, B} - {*behind, *skipped}
     assert list(found.skipped) == skipped
     assert all(why.endswith(running.REMEDY) for why in found.skipped.values())
 

@@ -11,19 +11,15 @@ from kcde.table_model import TableModel
 from kcde.tabular import check
 
 
-def test_random_splits_are_of_all_rows_and_repeat():
-    made = running.random_splits(np.arange(50), 4, seed=1)
-    for split, again in zip(made, running.random_splits(np.arange(50), 4, seed=1), strict=True):
-        assert sorted([*split.train, *split.test]) == list(range(50))
-        assert len(split.test) == 10
-        np.testing.assert_array_equal(split.test, again.test)
-    assert len({tuple(split.test) for split in made}) == 4
-
-
-def test_groups_stay_together():
-    labels = np.repeat(np.arange(8), 5)
-    for split in running.random_splits(labels, 6, 0, "groups"):
+def test_random_splits_are_of_all_rows_repeat_and_keep_groups_together():
+    labels = np.arange(100) // 2
+    made, again = (running.random_splits(labels, 4, seed=1) for _ in range(2))
+    for split, other in zip(made, again, strict=True):
+        assert sorted([*split.train, *split.test]) == list(range(100))
+        assert len(split.test) == 20
         assert not set(labels[split.train]) & set(labels[split.test])
+        np.testing.assert_array_equal(split.test, other.test)
+    assert len({tuple(split.test) for split in made}) == 4
     with pytest.raises(ValueError, match="groups"):
         running.random_splits(np.repeat(np.arange(3), 5), 3, 0, "groups")
 
