@@ -258,7 +258,7 @@ def predict_command(
     fitted = TableModel.load(model)
     kept = _listed(keep, "--keep")
     words = [*fitted.about_.get("na", ()), *na]
-    reading = _reading(delimiter, decimal, [*fitted.columns_.text, *kept], words)
+    reading = _reading(delimiter, decimal, fitted.columns_.text, words)
     used = {fitted.columns_.y, *(column.name for column in fitted.columns_.x)}
     frame = tabular.read(data, **reading, verbatim=set(kept) - used)
     asked = {"interval": interval, "density": at, "keep": kept}

@@ -167,6 +167,11 @@ def test_rows_without_predictions_are_empty_and_counted_and_columns_are_kept(dat
     assert made["key"].tolist() == new["key"].tolist()
     assert made["q0.5"].notna().tolist() == [True, False, False, False, True]
     assert made["log_density"].notna().tolist() == [True, False, False, False, False]
+    # Points of thousands, which are found in a column that is kept as well.
+    points = [f"1.{100 + i}" if i % 2 else str(850 + i) for i in range(30)]
+    pd.DataFrame({"town": "A", "area": points}).to_csv(data / "new.csv", index=False)
+    code, _, error = call(*predict, "--keep", "area")
+    assert (code, "before three last digits" in error) == (2, True)
 
 
 @pytest.mark.parametrize(
