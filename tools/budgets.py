@@ -34,6 +34,7 @@ ROOMS = {
             "panels",
             "streaming",
             "joint",
+            "numerics",
             "model_file",
         ],
     ),

@@ -10,11 +10,6 @@ from array_api_compat import is_numpy_array
 from kcde import arrays
 from kcde.memory import require_memory
 
-__all__ = [
-    "PivotedCholesky", "factor_positive_definite", "nonnegative_least_squares", "pivoted_cholesky",
-]  # fmt: skip
-
-
 log = logging.getLogger(__name__)
 
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)
@@ -50,7 +45,7 @@ def factor_positive_definite(
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.linalg import factor_positive_definite
+    >>> from kcde.numerics import factor_positive_definite
     >>> factor = factor_positive_definite(np.diag([2.0, 4.0]))
     >>> factor.solve(np.array([2.0, 2.0])), factor.jitter
     (array([1. , 0.5]), 0.0)
@@ -174,7 +169,7 @@ def nonnegative_least_squares(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from kcde.linalg import nonnegative_least_squares
+    >>> from kcde.numerics import nonnegative_least_squares
     >>> nonnegative_least_squares(np.eye(2), np.array([[1.0, -1.0]]))
     array([[1., 0.]])
     """
@@ -600,7 +595,7 @@ def pivoted_cholesky(
     --------
     >>> import numpy as np
     >>> from kcde.kernels import GaussianKernel
-    >>> from kcde.linalg import pivoted_cholesky
+    >>> from kcde.numerics import pivoted_cholesky
     >>> X = np.random.default_rng(0).normal(size=(200, 1))
     >>> kernel = GaussianKernel(1.0)
     >>> factor = pivoted_cholesky(kernel, X, tolerance=1e-3)

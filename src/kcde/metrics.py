@@ -222,9 +222,7 @@ class RelativeSimilarity:
     mmd2_b: float
 
 
-def relative_similarity_test(
-    reference, candidate_a, candidate_b, bandwidth: float
-) -> RelativeSimilarity:
+def relative_similarity_test(reference, a, b, bandwidth: float) -> RelativeSimilarity:
     """Test MMD(reference, a) <= MMD(reference, b) against b being closer.
 
     Bounliphone et al. 2015, A test of relative similarity, section 3: both MMDs have the same
@@ -234,7 +232,7 @@ def relative_similarity_test(
 
     Parameters
     ----------
-    reference, candidate_a, candidate_b
+    reference, a, b
         Shapes (m, d), (n, d) and (r, d), at least three rows each, in one namespace.
     bandwidth
         σ of the Gaussian kernel, in the units of the data; `kcde.metrics.median_bandwidth`.
@@ -265,9 +263,7 @@ def relative_similarity_test(
     >>> relative_similarity_test(reference, far, near, bandwidth=1.0).p_value < 0.01
     True
     """
-    X, Y, Z = as_samples(
-        at_least=3, reference=reference, candidate_a=candidate_a, candidate_b=candidate_b
-    )
+    X, Y, Z = as_samples(at_least=3, reference=reference, a=a, b=b)
     to_y, to_z = similarity(X, Y, bandwidth), similarity(X, Z, bandwidth)
     within_x, within_y, within_z = (similarity_within(s, bandwidth) for s in (X, Y, Z))
     mmd2_a = float(within_x.mean() + within_y.mean() - 2.0 * to_y.mean())

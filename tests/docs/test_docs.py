@@ -21,7 +21,7 @@ import typer
 
 import kcde
 import kcde.joint
-from kcde import comparison, kernels, linalg, methods, metrics, streaming, table_model, tabular
+from kcde import comparison, methods, metrics, numerics, streaming, table_model, tabular
 from kcde.cli import app
 from kcde.data import fetch
 from kcde.evidence import scorecard
@@ -189,10 +189,10 @@ def test_an_example_draws(example, elsewhere, monkeypatch):
 
 
 CLASSES = [getattr(kcde, name) for name in kcde.LAZY if name[0].isupper()]
-PUBLIC = [getattr(package, n) for package in (kernels, linalg, metrics) for n in package.__all__]
+PUBLIC = [getattr(package, n) for package in (numerics, metrics) for n in package.__all__]
 FUNCTIONS = [each for each in PUBLIC if inspect.isfunction(each)]
 KERNELS = [each for each in PUBLIC if hasattr(each, "diagonal")]
-MODULES = [methods, streaming, table_model, tabular, comparison]
+MODULES = [methods, numerics, streaming, table_model, tabular, comparison]
 SLOW_EXAMPLES = {"DDE", "NADE", "ConditionalMAF", "ConditionalRealNVP", "kcde.comparison"}
 SHOWN = [
     pytest.param(each, marks=pytest.mark.nightly) if each.__name__ in SLOW_EXAMPLES else each

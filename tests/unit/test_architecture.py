@@ -16,7 +16,7 @@ FLOORS = [
     {"provenance", "arrays"},
     {"memory", "panels", "sampling"},
     {"linalg", "kernels", "metrics", "normalisers", "selection"},
-    {"data", "scores", "estimators"},
+    {"data", "scores", "estimators", "numerics"},
     {"joint", "skpro", "streaming"},
     {"methods"},
     {"tabular", "model_file"},

@@ -37,7 +37,7 @@ def test_mmd_is_that_of_the_whole_matrices_in_any_blocks(samples, monkeypatch):
         (lambda X, Y: metrics.mmd2_unbiased(X, Y[:, :2], 1.0), "columns"),
         (lambda X, Y: metrics.mmd2_unbiased(X, np.full_like(Y, np.nan), 1.0), "Y must be"),
         (lambda X, Y: metrics.median_bandwidth(X * 0, X * 0, X * 0), "bandwidth"),
-        (lambda X, Y: metrics.relative_similarity_test(X, X[:2], X, 1.0), "candidate_a"),
+        (lambda X, Y: metrics.relative_similarity_test(X, X[:2], X, 1.0), "a must be"),
         (lambda X, Y: metrics.conditional_spread(X, Y), "two columns"),
         (lambda X, Y: metrics.conditional_spread(X[:, :2], Y[:, :2], bins=31), "bins"),
         (lambda X, Y: metrics.holm([0.1, 1.2]), "p_values"),
