@@ -153,10 +153,11 @@ def judged(scale):
 
 def not_here(w):
     """Refuse a target that there is not, or not in this configuration."""
-    asked = "".join(f" {word}" for word in w)
-    guess = nearest(asked, [each.name for each in workflow.rules])
-    where = f"this configuration draws into {FIGURES}/, and makes a scorecard of all `papers` only"
-    raise WorkflowError(f"no such target{asked}{guess}: {where}; `snakemake help` lists all")
+    if asked := "".join(w):
+        guess = nearest(asked, [each.name for each in workflow.rules])
+        raise WorkflowError(f"no such target {asked}{guess}: `snakemake help` lists all")
+    here = f"draws into {FIGURES}/, and makes a scorecard of all `papers` only"
+    raise WorkflowError(f"not with this configuration, which {here}")
 
 
 def publishable(w):

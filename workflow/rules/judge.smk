@@ -137,12 +137,15 @@ rule verify:
         "python -m kcde verify {params.computed} --tracked {params.tracked:q} 2>&1 | tee {log}"
 
 
-# A word that names no rule is a target that is misspelt.
+# A word, or a file that figures/ does not have, that names no rule is a target that is misspelt.
+there = any_of(f"{path.relative_to('figures')}" for path in Path("figures").rglob("*.*"))
+
+
 rule unknown:
     input:
         not_here,
     output:
-        "{word,[^/.]+}",
+        f"{{word,[^/.]+|figures/(?!(?:{there})$).*}}",
 
 
 rule help:
