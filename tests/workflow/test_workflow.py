@@ -63,7 +63,7 @@ def test_a_target_that_there_is_not_is_answered_with_what_helps(project):
         ("figures/cdo/table3.md --config scale=paper", "results/paper/figures"),
         ("results/laptop/figures/dde/table3.png", "No rule to produce results"),
         ("results/laptop/scores/terrain/rough-terain/CDO.csv", "did you mean `rough-terrain`"),
-        ("scorecard --config papers=[kcef]", "not with this configuration"),
+        ("scorecard --config papers=[kcef]", "not so configured"),
         ("figures/kcef/table9.csv", "did you mean `figures/kcef/table"),
     ):
         assert said in project.run("-n", *words.split(), expect=1)

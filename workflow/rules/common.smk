@@ -156,8 +156,7 @@ def not_here(w):
     if asked := "".join(w):
         guess = nearest(asked, [each.name for each in workflow.rules])
         raise WorkflowError(f"no such target {asked}{guess}: `snakemake help` lists all")
-    here = f"draws into {FIGURES}/, and makes a scorecard of all `papers` only"
-    raise WorkflowError(f"not with this configuration, which {here}")
+    raise WorkflowError(f"not so configured: files go to {FIGURES}/, a scorecard has all `papers`")
 
 
 def publishable(w):

@@ -138,14 +138,11 @@ rule verify:
 
 
 # A word, or a file that figures/ does not have, that names no rule is a target that is misspelt.
-there = any_of(f"{path.relative_to('figures')}" for path in Path("figures").rglob("*.*"))
-
-
 rule unknown:
     input:
         not_here,
     output:
-        f"{{word,[^/.]+|figures/(?!(?:{there})$).*}}",
+        "{word,[^/.]+|(?!(?:%s)$)figures/.*}" % any_of(map(str, Path("figures").rglob("*.*"))),
 
 
 rule help:

@@ -250,7 +250,7 @@ def build_cost(artefact: Artefact, scores: pd.DataFrame, files: list[Path]) -> p
         rows += [at | {"x": x, "y": y} for x, y in cost.items()]
         if quantity == "memory":
             needed = claims.along(scores, axis, method, metrics.SYSTEM_MEMORY)
-            for x in sorted(claims.sizes(scores, axis) - set(cost.index)):
+            for x in sorted({*claims.sweep(scores, axis).index} - {*cost.index}):
                 at = {"kind": "scatter", "stat": "needs" if x in needed else "no number"}
                 rows.append(known | at | {"x": x, "y": needed.get(x)})
     return pd.DataFrame(rows, columns=FIGURE_COLUMNS)

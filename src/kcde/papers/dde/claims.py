@@ -301,12 +301,12 @@ def sampler_converges(scores: pd.DataFrame, to_plateau=True, least=_SEEDS) -> It
     By medians over the seeds; one that diverged did not converge, and fewer than `least` decide
     nothing. As first stated, MMD² falls throughout.
     """
-    seeds = min(len(_of(scores, dataset, FALL)) for dataset in DATASETS)
+    seeds = min(len(splits(scores, dataset, METHOD, metric=FALL)) for dataset in DATASETS)
     few = f"fewer than {least} seeds" if seeds < least else ""
     yield Check("seeds", seeds, at_least=least, unless=few)
     for dataset in DATASETS:
         correlation, fall, checks = (
-            float(_of(scores, dataset, metric).fillna(np.inf).median())
+            float(splits(scores, dataset, METHOD, metric=metric).fillna(np.inf).median())
             for metric in (FALLING if to_plateau else SPEARMAN, FALL, CHECKS)
         )
         yield Check(f"{dataset}: rank correlation", correlation, below=-0.8, unless=few)
@@ -349,16 +349,12 @@ def cheaper_estimation(scores: pd.DataFrame, scan: bool = False) -> Iterator[Che
 
 def along(scores: pd.DataFrame, axis: str, method: str, metric: str) -> pd.Series:
     """Return a metric by ascending n at the smallest d, or by ascending d at the smallest n."""
-    cells = _sweep(scores, axis).query("method == @method and metric == @metric")
+    cells = sweep(scores, axis).query("method == @method and metric == @metric")
     return cells["value"].dropna().sort_index()
 
 
-def sizes(scores: pd.DataFrame, axis: str) -> set[float]:
-    """Return the n at the smallest d, or the d at the smallest n."""
-    return set(_sweep(scores, axis).index)
-
-
-def _sweep(scores: pd.DataFrame, axis: str) -> pd.DataFrame:
+def sweep(scores: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Return the scores by n at the smallest d, or by d at the smallest n."""
     column, other = ("n_train", "dim") if axis == "n" else ("dim", "n_train")
     return scores[scores[other] == scores[other].min()].set_index(column)
 
@@ -367,7 +363,3 @@ def _crossing(ratios: pd.Series) -> float:
     """Return the size from which on a cost, less at the last one, is always less."""
     more = ratios.index[ratios >= 1.0]
     return ratios.index[ratios.index > more[-1]][0] if len(more) else ratios.index[0]
-
-
-def _of(scores: pd.DataFrame, dataset: str, metric: str) -> pd.Series:
-    return splits(scores, dataset, METHOD, metric=metric)

@@ -129,16 +129,16 @@ def panels(tidied: pd.DataFrame) -> pd.DataFrame:
     """
     limits = tidied["constrained"].map(LIMITS)
     named = tidied.assign(panel="d=" + tidied["d"].astype(str) + " " + limits)
-    scheduled = named[named["scheduled"]].assign(series=SCHEDULED)
     of_curve = named.groupby(["panel", "method"])
     tightest = named[named["tolerance"] == of_curve["tolerance"].transform("min")]
     # The two are one line up to the n where the schedule loosens, and separate from there on.
-    last = tightest[tightest["scheduled"]].groupby(["panel", "method"])["n"].max()
-    parts = tightest.join(last.rename("last"), on=["panel", "method"]).fillna({"last": 0})
-    others = parts[~parts["scheduled"]][["panel", "method"]].drop_duplicates()
-    throughout = parts[parts["n"] >= parts["last"]].merge(others, on=["panel", "method"])
-    throughout = throughout.drop(columns="last").assign(series=THROUGHOUT)
-    both = pd.concat([scheduled, throughout], ignore_index=True)
+    last = tightest["n"].where(tightest["scheduled"], 0)
+    curves = tightest.assign(last=last).groupby(["panel", "method"])
+    parted = ~curves["scheduled"].transform("all") & (
+        tightest["n"] >= curves["last"].transform("max")
+    )
+    parts = [named[named["scheduled"]].assign(series=SCHEDULED)]
+    both = pd.concat([*parts, tightest[parted].assign(series=THROUGHOUT)], ignore_index=True)
     return both.sort_values(["constrained", "d"], kind="stable")
 
 
