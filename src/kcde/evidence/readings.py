@@ -47,8 +47,6 @@ SCALE = "scale"
 UNKNOWN_SCALE = "unknown"
 """Stands for the scale of scores that do not lie in the folder of a scale."""
 
-_PACKED = ".csv.gz"
-
 _CHANGES = {"as": "methods", "datasets": "datasets", "where": "where", "variation": "variation"}
 """Key of a reading to the field that it fills."""
 
@@ -190,8 +188,8 @@ def scale_of(files: Iterable[str | Path]) -> str:
     """
     found = set()
     for path in map(Path, files):
-        if path.name.endswith(_PACKED):
-            known = read_object(path.with_name(path.name.removesuffix(_PACKED) + ".json")) or {}
+        if path.suffix == ".gz":
+            known = read_object(path.with_suffix("").with_suffix(".json")) or {}
             found.add(known.get("scale", UNKNOWN_SCALE))
             continue
         above = [each for each, below in pairwise(path.parts) if below == "scores"]

@@ -242,7 +242,7 @@ def _compare(drift: Drift, one: pd.DataFrame, other: pd.DataFrame, declared: flo
         lacking = kept.index.difference(other.index)
         drift.beyond += [f"{key}: tracked, not computed" for key, _ in lacking]
     kept = kept.loc[kept.index.isin(other.index)]
-    scales = _scales(kept)
+    scales = None if kept.empty else _scales(kept)
     for place, row in kept.iterrows():
         against = other.loc[place]
         tolerance = max(declared, verdicts.of_method(row.get("method", "")))
@@ -252,7 +252,7 @@ def _compare(drift: Drift, one: pd.DataFrame, other: pd.DataFrame, declared: flo
             if column in _KEY or verdicts.is_measured(column) or column == "commit":
                 continue
             a, b = row[column], against[column]
-            scale = scales[place].get(_OTHER_UNITS.get(column, "metric"), 0.0)
+            scale = scales[place[0]].get(_OTHER_UNITS.get(column, "metric"), 0.0)
             share, allowed = _difference(column, a, b, scale, tolerance)
             drift.compared += 1
             drift.largest = max(drift.largest, share if math.isfinite(share) else 0.0)
@@ -261,15 +261,11 @@ def _compare(drift: Drift, one: pd.DataFrame, other: pd.DataFrame, declared: flo
                 drift.beyond.append(f"{where}: {b or 'empty'}, tracked {a or 'empty'}")
 
 
-def _scales(table: pd.DataFrame) -> dict[tuple, dict[str, float]]:
-    """Return the largest number of each unit among the rows that say the same of themselves."""
-    if table.empty:
-        return {}
+def _scales(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the largest number of each unit (rows) where rows say the same of themselves."""
     numbers = table.apply(pd.to_numeric, errors="coerce").abs().replace(np.inf, np.nan)
-    largest = numbers.groupby(level=0).max()
-    units = largest.columns.map(lambda column: _OTHER_UNITS.get(column, "metric"))
-    found = {key: row.groupby(units).max().to_dict() for key, row in largest.iterrows()}
-    return {place: found[place[0]] for place in table.index}
+    units = numbers.columns.map(lambda column: _OTHER_UNITS.get(column, "metric"))
+    return numbers.groupby(level=0).max().T.groupby(units).max()
 
 
 def _difference(column: str, a: str, b: str, scale: float, tolerance: float) -> tuple[float, float]:

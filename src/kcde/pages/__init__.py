@@ -56,6 +56,11 @@ def pipe_table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int =
     return "\n".join("| " + " | ".join(line) + " |" for line in cells)
 
 
+def plain(value: float, form: str) -> str:
+    """Return a value in a format, `–` for NaN."""
+    return "–" if math.isnan(value) else format(value, form)
+
+
 def count_of(numbers: Iterable[int], noun: str) -> str:
     """Return a count with its noun, `5 runs` or `3 to 5 runs`."""
     known = sorted(set(numbers))
@@ -63,19 +68,15 @@ def count_of(numbers: Iterable[int], noun: str) -> str:
     return f"{amount} {noun}{'' if known == [1] else 's'}"
 
 
-_HYPOTHESES = {
-    "H0: KEF-pair closer than KCEF": "KEF-pair closer than KCEF-pair",
-    "H0: NADE-pair closer than KCEF": "NADE-pair closer than KCEF-pair",
-}
-"""Row of a hypothesis to what readers see, where the scores do not name both models."""
-
 _VARIANTS = {"test-rows": "test rows only", "slice": "shown pair only", EXACT_DRAWS: "better draws"}
 """Variants that a table names, because the name of the method does not show them."""
 
 
 def display(method: str) -> str:
     """Return the name of a method, or of a hypothesis on methods, that readers see."""
-    return _HYPOTHESES.get(method) or shown(method.removeprefix("H0: "))
+    # Scores name one of the two models of a pair.
+    one = "-pair closer than KCEF"
+    return shown(method.removeprefix("H0: ").replace(one, f"{one}-pair"))
 
 
 def column_title(method: str, variant: str) -> str:

@@ -45,7 +45,9 @@ def draw(
             if logarithmic:
                 axes.set_xscale("symlog", linthresh=10.0)
                 axes.xaxis.get_major_locator().set_params(numticks=4)
-            beyond |= _draw_panel(axes, cells, limits)
+            _draw_panel(axes, cells, limits)
+            values = cells[["mean", "published_mean"]]
+            beyond |= (values.lt(limits[0]) | values.gt(limits[1])).any().to_numpy()
             for value in cells["published_mean"].dropna() if through else ():
                 axes.axvline(value, color=style.GREY, linestyle="--", linewidth=0.8, zorder=1)
             style.panel_title(axes, "", dataset + ", logarithmic" * logarithmic)
@@ -89,8 +91,8 @@ def _limits(cells: pd.DataFrame, widest: tuple[float, float]) -> tuple[float, fl
     return max(low, widest[0]), min(high, widest[1])
 
 
-def _draw_panel(axes, cells: pd.DataFrame, limits: tuple[float, float]) -> np.ndarray:
-    """Draw a row for each method and return whether a mean and a published value lie beyond."""
+def _draw_panel(axes, cells: pd.DataFrame, limits: tuple[float, float]) -> None:
+    """Draw a row for each method."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlim(*limits)
@@ -100,7 +102,6 @@ def _draw_panel(axes, cells: pd.DataFrame, limits: tuple[float, float]) -> np.nd
         # Numbers of a narrow range have so many digits that four or five would touch.
         axes.xaxis.set_major_locator(MaxNLocator(3 if high - low < _NARROW else 4))
     axes.tick_params(axis="y", length=0)
-    beyond = np.zeros(2, dtype=bool)
     for row, (cell, reach) in enumerate(zip(cells.itertuples(), _reach(cells), strict=True)):
         axes.axhline(row, **style.THIN)
         if np.isnan(cell.n):
@@ -117,27 +118,20 @@ def _draw_panel(axes, cells: pd.DataFrame, limits: tuple[float, float]) -> np.nd
             axes.plot(published, row, "o", color=colour, **open_mark)
         if low <= cell.median <= high:
             axes.plot(cell.median, row, "|", color=colour, markersize=6, mew=1.2, zorder=2)
-        beyond |= _mark_beyond(axes, row, (mean, published), colour)
-    return beyond
+        _mark_beyond(axes, row, (mean, published), colour)
 
 
-def _mark_beyond(axes, row: float, values: tuple[float, float], colour: str) -> np.ndarray:
-    """Mark a mean (full) or a published value (open) outside the axis by an arrow at its edge.
-
-    Returns which of the two lies outside.
-    """
-    marked = np.zeros(2, dtype=bool)
+def _mark_beyond(axes, row: float, values: tuple[float, float], colour: str) -> None:
+    """Mark a mean (full) or a published value (open) outside the axis by an arrow at its edge."""
     for right, edge in enumerate(axes.get_xlim()):
         out = [np.isfinite(v) and (v > edge if right else v < edge) for v in values]
         if not any(out):
             continue
-        marked |= out
         look = {"markerfacecolor": colour if out[0] else "white", "clip_on": False, "zorder": 5}
         axes.plot(edge, row, ">" if right else "<", color=colour, markersize=4, **look)
         said = [short(values[0])] if out[0] else []
         said += [f"({short(values[1])})"] if out[1] else []
         name_edge(axes, row, edge, bool(right), " ".join(said), colour)
-    return marked
 
 
 def short(value: float) -> str:

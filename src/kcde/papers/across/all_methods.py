@@ -12,6 +12,7 @@ of which a single exploding split can dominate.
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from kcde.evidence import verdicts
 from kcde.evidence.checks import HALVES
 from kcde.evidence.verdicts import SIGNIFICANCE
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE, holm, paired_t_test, paired_wilcoxon
-from kcde.pages import building, display, number, pipe_table, style
+from kcde.pages import building, display, number, pipe_table, plain, style
 from kcde.pages.page import details
 from kcde.papers.artefact import Artefact
 from kcde.seeding import rng_of
@@ -328,13 +329,8 @@ def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def _known(form: str):
-    """Return what formats a number, `–` for NaN."""
-    return lambda value: "–" if math.isnan(value) else format(value, form)
-
-
 def _by_rank(methods: pd.DataFrame) -> str:
-    rounded, percent, whole = _known(".2f"), _known(".0%"), _known(".0f")
+    rounded, percent, whole = (partial(plain, form=form) for form in (".2f", ".0%", ".0f"))
     columns = [
         *("method", "mean rank", f"without {', '.join(OUTLYING)}", "first in resamples of sets"),
         *(f"p against {display(methods['method'].iloc[0])}", "mean loss (nats)", "worst set"),
@@ -350,9 +346,9 @@ def _by_rank(methods: pd.DataFrame) -> str:
         cells += [percent(row.first_share), p_value, number(row.capped)]
         cells.append(f"{row.worst} {number(row.worst_capped)}")
         cells.append(f"{whole(row.below_marginal)} of {whole(row.of_marginal)}")
-        cells += [whole(row.failed) if row.failed else "", _known(".3f")(row.crps)]
+        cells += [whole(row.failed) if row.failed else "", plain(row.crps, ".3f")]
         cells += [rounded(row.crps_rank), *(percent(getattr(row, name)) for name in COVERAGES)]
-        rows.append([*cells, _known("g")(row.seconds)])
+        rows.append([*cells, plain(row.seconds, "g")])
     return (
         f"{pipe_table(columns, rows)}\n\n**Bold**: not significantly different from the "
         "first by the test over sets at 5%, adjusted for its rivals. A loss is the median over "
@@ -363,7 +359,7 @@ def _by_rank(methods: pd.DataFrame) -> str:
 def _grid(cells: pd.DataFrame, names: list[str]) -> str:
     found = {(row.dataset, row.method): _cell(row) for row in cells.itertuples()}
     rows = [
-        [dataset, _known(".0f")(n), *(found.get((dataset, name), "") for name in names)]
+        [dataset, plain(n, ".0f"), *(found.get((dataset, name), "") for name in names)]
         for dataset, n in cells.groupby("dataset", sort=False)["n_train"].first().items()
     ]
     titles = [f"{display(name)} ‡" if name in GIVEN else display(name) for name in names]

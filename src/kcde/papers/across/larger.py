@@ -12,7 +12,7 @@ from kcde.evidence.verdicts import LIMIT_NATS
 from kcde.experiments.large_n import REGRESSORS
 from kcde.methods import BASELINE
 from kcde.metrics import COVERAGES, CRPS, NLL, NLL_QUADRATURE
-from kcde.pages import building, display, number, pipe_table, round_to_half_decade, style
+from kcde.pages import building, display, number, pipe_table, plain, round_to_half_decade, style
 from kcde.papers.artefact import FIGURE_COLUMNS, Artefact
 
 _PANELS = {
@@ -137,9 +137,7 @@ def below(frame: pd.DataFrame) -> Iterator[str]:
         wide = wide.reindex(columns=[*_METRICS, _SECONDS]).sort_values(NLL, kind="stable")
         rows = []
         for method, loss, *ys in wide.itertuples():
-            known = zip(forms, ys, strict=True)
-            cells = ("–" if np.isnan(y) else f"{y:{form}}" for form, y in known)
-            rows.append([display(method), number(loss), *cells])
+            rows.append([display(method), number(loss), *map(plain, ys, forms)])
         for row in here[here["stat"] == _SKIPPED].itertuples():
             planned = f"not fitted: planned at {float(f'{row.y / 60:.1g}'):g} min"
             rows.append([display(row.method), *["–"] * (2 + len(COVERAGES)), planned])

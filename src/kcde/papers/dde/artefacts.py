@@ -15,7 +15,7 @@ from kcde.evidence import verdicts
 from kcde.evidence.checks import AS_PUBLISHED, mean_and_stderr, splits
 from kcde.kernels import median_trick
 from kcde.metrics import MMD, NLL, NLL_QUADRATURE, TRAINED, mmd2_biased, of_optimum
-from kcde.pages import building, count_of, display, dot_plot, number, page, pipe_table, style
+from kcde.pages import building, count_of, display, dot_plot, number, page, pipe_table, plain, style
 from kcde.papers import published
 from kcde.papers.artefact import FIGURE_COLUMNS, READINGS, Artefact
 from kcde.papers.dde import claims
@@ -453,7 +453,7 @@ def draw_likelihood(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None
 
 
 def _share(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.0%}".replace("-", "−")
+    return plain(value, ".0%").replace("-", "−")
 
 
 def _signed(value: float) -> str:
