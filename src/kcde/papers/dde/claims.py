@@ -164,8 +164,7 @@ def smaller_discrepancy(scores: pd.DataFrame, least: int = _SEEDS) -> Iterator[C
     tests = {}
     for metric, reference in ((MMD, "test set"), (MMD_TRAIN, "training set")):
         for dataset in DATASETS:
-            pair = (splits(scores, dataset, name, metric=metric) for name in ("DDE", "KEF"))
-            both = by_split(*pair)
+            both = by_split(*(splits(scores, dataset, m, metric=metric) for m in ("DDE", "KEF")))
             means = both[:, np.isfinite(both).all(axis=0)].mean(axis=1) if both.size else ()
             tests[f"{dataset}, {reference}"] = paired_t_test(*both), means
     seeds = min(test.n for test, _ in tests.values())

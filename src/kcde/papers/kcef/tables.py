@@ -180,6 +180,7 @@ def nearer_nade(table: pd.DataFrame) -> list[str]:
 
 
 _TABLE = {"kind": "table", "metric": NLL}
+_OF_COLUMNS = {"stage": "readings", "build": build_columns, **_TABLE}
 _OF_TABLE1 = [*_KCEFS, "NADE", "LSCDE", "LSCDE-exact"]
 
 TABLE1 = [
@@ -198,20 +199,16 @@ TABLE1 = [
     Artefact(
         __name__,
         name="table1-bandwidths",
-        stage="readings",
         shows={"r_benchmark": {"methods": [*_OF_KCEF, "NADE", "LSCDE", "epsilon-KDE", "DDE"]}},
-        build=build_columns,
         draw=dot_plot.draw,
         columns=_OF_KCEF,
         remarks=nearest_readings,
-        **_TABLE,
+        **_OF_COLUMNS,
     ),
     Artefact(
         __name__,
         name="table1-nade",
-        stage="readings",
         shows={"r_benchmark": {"datasets": _R_SETS, "methods": [*_NADES, "KCEF", "KCEF-LL"]}},
-        build=build_columns,
         draw=partial(dot_plot.draw, through=True),
         claims={"K8": claims.nade_loses_to_kcef},
         columns=_NADES,
@@ -219,7 +216,7 @@ TABLE1 = [
         axis_label="negative log-likelihood of standardised rows (nats); lower is better",
         below=nearer_nade,
         apart=_NADES,
-        **_TABLE,
+        **_OF_COLUMNS,
     ),
 ]
 
