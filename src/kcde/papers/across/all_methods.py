@@ -76,11 +76,6 @@ def of_methods(table: pd.DataFrame) -> pd.DataFrame:
     return by_name.loc[in_order(by_name["rank"], by_name["capped"])].reset_index(drop=True)
 
 
-def of_pairs(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of pairs, indexed by the method and the one it is compared with."""
-    return table[table["against"].notna()].set_index(["method", "against"])
-
-
 def in_order(ranks: pd.Series, losses: pd.Series) -> list[str]:
     """Return methods by mean rank, then by mean loss, then by name."""
     keys = pd.DataFrame({"rank": ranks, "loss": losses.reindex(ranks.index)}).round(_TIED)
@@ -299,7 +294,8 @@ def answer(table: pd.DataFrame) -> str:
 
 def page(artefact: Artefact, frame: pd.DataFrame) -> list[str]:
     """Return the page."""
-    cells, methods, pairs = of_sets(frame), of_methods(frame), of_pairs(frame)
+    cells, methods = of_sets(frame), of_methods(frame)
+    pairs = frame[frame["against"].notna()].set_index(["method", "against"])
     # Those without a rank come last.
     names = list(dict.fromkeys([*methods["method"], *cells["method"]]))
     over = f"{pages.count_of(cells['n'], 'split')} of each of {cells['dataset'].nunique()} sets"

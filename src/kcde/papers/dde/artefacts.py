@@ -427,7 +427,7 @@ def page_of_likelihood(table: pd.DataFrame) -> list[str]:
         "penalised, quadrature": (("DDE-penalised", NLL), number),
         "quadrature − published": (("DDE", DISTANCE), _signed),
         "proposal − quadrature": (("DDE", EFFECT), _signed),
-        "share": (("DDE", EXPLAINED), _share),
+        "share": (("DDE", EXPLAINED), lambda share: plain(share, ".0%").replace("-", "−")),
     }
     primary = table[table["metric"] == NLL]
     printed = primary.dropna(subset="published_mean").set_index("dataset")["published_mean"]
@@ -450,10 +450,6 @@ def draw_likelihood(artefact: Artefact, table: pd.DataFrame, stem: Path) -> None
     if not len(shown):  # made-up data: no published values
         artefact, shown = replace(artefact, axis_label="negative log-likelihood (nats)"), primary
     dot_plot.draw(artefact, shown, stem, one_axis=True)
-
-
-def _share(value: float) -> str:
-    return plain(value, ".0%").replace("-", "−")
 
 
 def _signed(value: float) -> str:
